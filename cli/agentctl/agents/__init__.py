@@ -1,0 +1,1 @@
+"""Agent definitions: read, validated, digested, found again."""

@@ -1,0 +1,187 @@
+"""The command line: which verbs there are, and how every way to end becomes a line and a status.
+
+A verb's file is imported when that verb is used, so that listing what waits costs no more than that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from signal import SIGINT, SIGPIPE
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from agentctl.commands.options import Common, common_parameters, with_common_options
+from agentctl.errors import AgentctlError, Failed, UsageError, of_store, result_of
+from agentctl.exit_status import ExitStatus
+from agentctl.output.failure import show_error
+from agentctl.output.streams import close_outputs, prepare_streams
+from agentctl.runtime.signals import DieOf, die_of
+
+VERBS = (
+    "run",
+    "pending",
+    "show",
+    "approve",
+    "decline",
+    "resume",
+    "resolve",
+    "cancel",
+    "runs",
+    "log",
+    "verify",
+    "check",
+)
+# With `--json` these write events, and a `result` line last.
+DRIVING = frozenset({"run", "approve", "decline", "resume", "resolve", "cancel"})
+
+
+class Verbs(TyperGroup):
+    """The verbs, each from the file of its name in `commands/`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of use, not of the alphabet."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb's command, imported now; None for a word that is no verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"agentctl.commands.{cmd_name}")
+        one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        one.command(cmd_name, help=module.__doc__)(with_common_options(module.command))
+        return get_command(one)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from agentctl import __version__
+
+        typer.echo(f"agentctl {__version__}")
+        raise typer.Exit
+
+
+def _application() -> typer.Typer:
+    application = typer.Typer(
+        cls=Verbs,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    def agentctl(
+        context: typer.Context,
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        ] = False,
+        **given: Any,
+    ) -> None:
+        """Run LLM agents, and stop them where a human must decide.
+
+        Exit status: 0 done, 8 a human is needed, 9 interrupted (resume goes on), 7 in doubt; others are errors.
+        """
+        context.obj = Common(**given)
+
+    _declare_common(agentctl)
+    application.callback()(agentctl)
+    return application
+
+
+def _declare_common(callback: Any) -> None:
+    """Let the common options also stand before the verb."""
+    import inspect
+
+    signature = inspect.signature(callback, eval_str=True)
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in list(signature.parameters.values())[:2]]
+    parameters = [*own, *common_parameters()]
+    callback.__signature__ = signature.replace(parameters=parameters)
+    callback.__annotations__ = {each.name: each.annotation for each in parameters}
+
+
+def main() -> None:
+    """Run the command line of this process, and end the process."""
+    prepare_streams()
+    arguments = sys.argv[1:]
+    try:
+        status = _status(arguments)
+        failure = close_outputs()
+        if failure is not None and isinstance(failure, BrokenPipeError):
+            die_of(SIGPIPE)
+        if failure is not None and status in (ExitStatus.OK, ExitStatus.SUSPENDED):
+            status = ExitStatus.FAILED
+    except DieOf as death:
+        close_outputs()
+        die_of(death.signum)
+        raise
+    except KeyboardInterrupt:
+        die_of(SIGINT)
+        raise
+    sys.exit(status)
+
+
+def _status(arguments: Sequence[str]) -> int:
+    """What the process exits with; every error was told."""
+    debug = "--debug" in arguments
+    try:
+        status = get_command(_application()).main(
+            args=list(arguments), prog_name="agentctl", standalone_mode=False
+        )
+        return int(status or 0)
+    except DieOf:
+        raise
+    except Exception as error:  # whatever it was, it becomes one line and a status
+        if debug and not isinstance(error, AgentctlError | typer.TyperException):
+            raise
+        return _tell(_problem(error), arguments)
+
+
+def _problem(error: Exception) -> AgentctlError:
+    """What an error means to a user."""
+    from agentctl_store.errors import StoreError
+
+    match error:
+        case AgentctlError():
+            return error
+        case typer.TyperException():
+            return _misused(error)
+        case StoreError():
+            return of_store(error)
+        case OSError():
+            where = f": `{error.filename}`" if error.filename else ""
+            return Failed(f"{error.strerror or error}{where}")
+        case RecursionError():
+            return Failed("the data is nested too deeply")
+        case _:
+            what = f"unexpected error: {type(error).__name__}: {error}"
+            return Failed(what, "the same with --debug shows where")
+
+
+def _misused(error: typer.TyperException) -> UsageError:
+    """What typer says of the arguments, in our words."""
+    message = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    hint = f"{context.command_path} --help" if context is not None else "agentctl --help"
+    text = " ".join(message.split()).rstrip(".").replace("'", "`")
+    return UsageError(text[:1].lower() + text[1:] if text else "no command", hint)
+
+
+def _tell(problem: AgentctlError, arguments: Sequence[str]) -> int:
+    show_error(problem, sys.stderr, color=False if "--no-color" in arguments else None)
+    verb = next((each for each in arguments if each in VERBS), None)
+    if "--json" in arguments and verb in DRIVING:
+        from agentctl.output.reporter import reporter_for
+
+        reporter = reporter_for(json=True, quiet=True, color=False, stdout=sys.stdout, stderr=sys.stderr)
+        try:
+            reporter.result(None, result_of(problem))
+        except BrokenPipeError:
+            raise DieOf(SIGPIPE) from None
+        except OSError:
+            return int(ExitStatus.FAILED)
+    return int(problem.status)

@@ -1,0 +1,74 @@
+"""What users give on the command line: JSON, `@FILE`, `-` for standard input, `KEY=VALUE`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from agentctl.errors import UsageError
+
+
+def read_text(given: str, stdin: TextIO, what: str) -> str:
+    """The text that `given` means: itself, a file's (`@FILE`), or standard input's (`-`)."""
+    if given == "-":
+        return _utf8(stdin.buffer.read(), what, "standard input")
+    if given.startswith("@"):
+        path = Path(given[1:])
+        try:
+            return _utf8(path.read_bytes(), what, f"`{path}`")
+        except (OSError, ValueError) as error:
+            if isinstance(error, UsageError):
+                raise
+            why = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"{what}: cannot read `{path}`: {why}") from error
+    return given
+
+
+def _utf8(data: bytes, what: str, source: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what}: {source} is not UTF-8 text") from error
+
+
+def read_json(given: str, stdin: TextIO, option: str) -> Any:
+    """The JSON that an option carries. Raises `UsageError` with what to type instead."""
+    text = read_text(given, stdin, option)
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise UsageError(f"{option} is nested too deeply") from error
+    except ValueError as error:
+        hints = []
+        if given == text and text.strip() and "'" not in text:
+            hints = [f"{option} '{json.dumps(text, ensure_ascii=False)}'"]
+        shown = text if len(text) <= 80 else f"{text[:80]}…"
+        raise UsageError(f"{option} `{shown}` is not JSON: {error}", *hints) from error
+
+
+def read_object(given: str, stdin: TextIO, option: str) -> dict[str, Any]:
+    """The JSON object that an option carries."""
+    value = read_json(given, stdin, option)
+    if not isinstance(value, dict):
+        raise UsageError(f"{option} must be a JSON object", f"""{option} '{{"key": "value"}}'""")
+    return value
+
+
+def read_context(given: Sequence[str], stdin: TextIO) -> dict[str, Any]:
+    """The request context of `KEY=VALUE` and `@FILE.json` options; later keys win."""
+    context: dict[str, Any] = {}
+    for each in given:
+        if each.startswith("@"):
+            context |= read_object(each, stdin, "--context")
+            continue
+        key, equals, value = each.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--context `{each}` is neither KEY=VALUE nor @FILE.json", "--context team=billing")
+        context[key] = value
+    return context
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,60 @@
+"""The options that the deciding verbs share, and how they decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentctl.commands.options import Common
+from agentctl.commands.session import Session
+from agentctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentctl.deciding import Decision
+    from agentctl.references import Choice
+    from agentctl.runner import DecisionOptions
+
+Refs = Annotated[
+    list[str], typer.Argument(metavar="REF...", help="Suspension ids, or runs that wait for one thing.")
+]
+Ref = Annotated[str, typer.Argument(metavar="REF", help="A suspension id, or a run that waits for one thing.")]
+Last = Annotated[bool, typer.Option("--last", help="The latest suspension of the run.")]
+All = Annotated[bool, typer.Option("--all", help="Every suspension of the run.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; recorded, and told to the model.")]
+By = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Who decides (AGENTCTL_USER, else the login name).")
+]
+NoDrive = Annotated[bool, typer.Option("--no-drive", help="Record the decision only; another process drives.")]
+AgentPath = Annotated[
+    Path | None, typer.Option("--agent", metavar="PATH", help="Where the agent is now, if it moved.")
+]
+AcceptChanges = Annotated[
+    bool, typer.Option("--accept-changes", help="Go on although the tool's definition changed.")
+]
+SuspendedOk = Annotated[bool, typer.Option("--suspended-ok", help="Exit with 0 where the run waits for a human.")]
+
+
+def choice_of(*, last: bool, every: bool) -> Choice:
+    """Which suspensions of a run are meant."""
+    if last and every:
+        raise UsageError("--last and --all exclude each other")
+    return "last" if last else "all" if every else "one"
+
+
+def decide(
+    common: Common,
+    refs: list[str],
+    decision: Decision,
+    *,
+    by: str | None,
+    reason: str | None,
+    options: DecisionOptions,
+    suspended_ok: bool = False,
+    session: Session | None = None,
+) -> None:
+    """Decide, drive on, and exit as the runs stand."""
+    session = session or Session(common)
+    signed = session.signature(by, reason)
+    session.end(session.runner.decide(refs, decision, signed, options), suspended_ok=suspended_ok)

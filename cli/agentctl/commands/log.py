@@ -1,0 +1,44 @@
+"""The journal of a run, readable; --json as it is; --follow until the run ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from agentctl.commands.options import Common
+from agentctl.commands.session import Session
+
+_POLL_SECONDS = 0.2
+
+
+def command(
+    common: Common,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or a unique prefix of 6.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show what is added, until the run ends.")] = False,
+) -> None:
+    from agentctl.output.events_json import json_line
+    from agentctl.output.log import show_log
+    from agentctl.output.streams import put
+
+    session = Session(common)
+    run_id = session.reader.find_run(run)
+    records = _records(session, run_id, follow=follow)
+    if common.json:
+        for record in records:
+            put(session.stdout, json_line(record) + "\n")
+    else:
+        show_log(records, session.stdout, color=session.color)
+
+
+def _records(session: Session, run_id: str, *, follow: bool) -> Iterator[dict[str, Any]]:
+    seen, last = 0, ""
+    while True:
+        for record in session.reader.journal(run_id, seen):
+            seen, last = record["seq"], record["type"]
+            yield record
+        if not follow or last == "finish":
+            return
+        time.sleep(_POLL_SECONDS)

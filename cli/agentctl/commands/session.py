@@ -1,0 +1,197 @@
+"""What a command works with: the streams, the runner, and the one way to end with the right status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from agentctl.commands.options import DEFAULT_STORE, STORE_VARIABLE, Common, seconds
+from agentctl.errors import of_store
+from agentctl.exit_status import WORST_FIRST, ExitStatus
+from agentctl.output.reporter import Reporter, reporter_for
+from agentctl.runtime.signals import DieOf
+
+if TYPE_CHECKING:
+    from agentctl.deciding import Signature
+    from agentctl.listing import Listed
+    from agentctl.reader import Reader
+    from agentctl.runner import Outcome, Runner
+    from agentctl_store import LocalStore
+
+
+class Session:
+    """One invocation of one command."""
+
+    def __init__(self, common: Common) -> None:
+        self.common = common
+        self.stdin, self.stdout, self.stderr = sys.stdin, sys.stdout, sys.stderr
+        self.environ: Mapping[str, str] = os.environ
+
+    @property
+    def color(self) -> bool | None:
+        """False where colour is not wanted, None where the stream decides."""
+        return False if self.common.no_color else None
+
+    @property
+    def store_option(self) -> str | None:
+        """The store as the user named it, for commands to type next."""
+        return str(self.common.store) if self.common.store else None
+
+    @cached_property
+    def store(self) -> LocalStore:
+        from agentctl_store import LocalStore
+
+        given = self.common.store or self.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+        return LocalStore(Path(given))
+
+    @cached_property
+    def reporter(self) -> Reporter:
+        return reporter_for(
+            json=self.common.json,
+            quiet=self.common.quiet,
+            color=self.color,
+            stdout=self.stdout,
+            stderr=self.stderr,
+            store=self.store_option,
+        )
+
+    @cached_property
+    def reader(self) -> Reader:
+        """For looking at runs."""
+        from agentctl.reader import Reader
+
+        return Reader(self.store)
+
+    @cached_property
+    def runner(self) -> Runner:
+        """For doing something to runs."""
+        from agentctl.runner import Runner
+        from agentctl.runtime.driver import Limits
+
+        limits = Limits(
+            lock_timeout=seconds(self.common.lock_timeout, "--lock-timeout", 2.0) or 0.0,
+            timeout=seconds(self.common.timeout, "--timeout", None),
+        )
+        return Runner(
+            self.store,
+            self.reporter.event,
+            self.reporter.note,
+            self.environ,
+            limits,
+            text=lambda: self.reporter.text,
+        )
+
+    # Ending
+
+    def end(self, outcomes: Iterable[Outcome], *, suspended_ok: bool = False) -> None:
+        """Show how each run stands as it is known, then exit as the worst of them."""
+        every = []
+        for outcome in outcomes:
+            told = self._converse(outcome)
+            self._show(told, suspended_ok=suspended_ok)
+            every.append(told)
+        dying = next((each.signum for each in every if each.signum is not None), None)
+        if dying is not None:
+            raise DieOf(dying)
+        status = worst([each.exit_status for each in every])
+        raise typer.Exit(0 if suspended_ok and status is ExitStatus.SUSPENDED else int(status))
+
+    def end_list(self, listed: Listed, status: ExitStatus) -> None:
+        """Name the damaged runs, then exit: they never hide the others, and are never nothing."""
+        for damaged in listed.damaged:
+            self.reporter.error(of_store(damaged))
+        raise typer.Exit(int(ExitStatus.FAILED if listed.damaged else status))
+
+    def _show(self, outcome: Outcome, *, suspended_ok: bool) -> None:
+        for told in outcome.repeated:
+            self.reporter.note(told)
+        if outcome.error is not None:
+            self.reporter.error(outcome.error)
+        payload = outcome.payload
+        if suspended_ok and outcome.exit_status is ExitStatus.SUSPENDED:
+            payload = {**payload, "exit_status": 0}
+        self.reporter.result(outcome.run_id, payload)
+
+    def _converse(self, outcome: Outcome) -> Outcome:
+        """On a terminal, ask about what waits, as long as the person answers."""
+        from agentctl.output.prompt import may_prompt
+
+        stands = outcome
+        while stands.exit_status is ExitStatus.SUSPENDED and may_prompt(
+            self.stdin,
+            self.stderr,
+            self.environ,
+            no_input=self.common.no_input,
+            json=self.common.json,
+        ):
+            following = self._ask_about(stands.suspensions[0])
+            if following is None:
+                break
+            stands = following
+        return stands
+
+    def _ask_about(self, suspension: Mapping[str, Any]) -> Outcome | None:
+        from agentctl.deciding import Approve, Data, Decision, Decline
+        from agentctl.output import prompt
+        from agentctl.runner import DecisionOptions
+
+        answer = prompt.ask(
+            suspension,
+            stdin=self.stdin,
+            stderr=self.stderr,
+            color=self.color,
+            store=self.store_option,
+            check=lambda value: self.runner.check_answer(suspension, value),
+        )
+        if answer is None:
+            return None
+        decision: Decision
+        match answer:
+            case prompt.Approve():
+                decision = Approve()
+            case prompt.Decline():
+                decision = Decline()
+            case prompt.Data(value):
+                decision = Data(value)
+        signed = self.signature(None, answer.reason if isinstance(answer, prompt.Decline) else None)
+        return next(iter(self.runner.decide([suspension["id"]], decision, signed, DecisionOptions())))
+
+    def signature(self, by: str | None, reason: str | None) -> Signature:
+        """Who decides now."""
+        from agentctl.clock import utc_now
+        from agentctl.deciding import Signature
+
+        return Signature(by or self.environ.get("AGENTCTL_USER") or login_name(), utc_now(), reason)
+
+
+_ORDER = (
+    *WORST_FIRST[:2],
+    ExitStatus.USAGE,
+    ExitStatus.NOT_FOUND,
+    ExitStatus.AUTH,
+    ExitStatus.CONFLICT,
+    ExitStatus.BUSY,
+    ExitStatus.TIMEOUT,
+    *WORST_FIRST[2:],
+)
+
+
+def worst(statuses: list[ExitStatus]) -> ExitStatus:
+    """The status of a process that left several runs: 1, 7, then other refusals, 9, 8, 0."""
+    return next((status for status in _ORDER if status in statuses), ExitStatus.OK)
+
+
+def login_name() -> str:
+    """The name of the user that this process belongs to."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

@@ -1,0 +1,100 @@
+"""Lists over all runs: what waits, and which runs there are. Reads heads; whole runs only where it must.
+
+A head tells the truth while the journal has not grown since and none of its questions was decided;
+else the run itself is read. A damaged run never hides the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentctl_store import Damaged, Store, StoreError, UnknownRun
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Listed:
+    """What was found, and the runs that cannot be read."""
+
+    rows: list[Json] = field(default_factory=list)
+    damaged: list[StoreError] = field(default_factory=list)
+
+
+def waiting(store: Store) -> Listed:
+    """Every suspension that waits for a human, oldest first."""
+    listed = Listed()
+    for _, suspensions in _active(store, listed, whole_prompts=False):
+        listed.rows.extend(suspensions)
+    listed.rows.sort(key=lambda each: each["suspended_at"])
+    return listed
+
+
+def runs(store: Store, *, whole_prompts: bool) -> Listed:
+    """Every run, newest first; without `whole_prompts` a long prompt may be cut (`prompt_cut`)."""
+    listed = Listed()
+    listed.rows.extend(view for view, _ in _active(store, listed, whole_prompts=whole_prompts))
+    for _, found in store.finished():
+        if isinstance(found, Damaged):
+            listed.damaged.append(found)
+        else:
+            listed.rows.append(_finished_view(*found))
+    listed.rows.sort(key=lambda row: row["started_at"], reverse=True)
+    return listed
+
+
+def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tuple[Json, list[Json]]]:
+    """The view and the open suspensions of each run that has not ended."""
+    for run_id, head in store.heads():
+        if isinstance(head, Damaged):
+            listed.damaged.append(head)
+            continue
+        try:
+            if _tells_the_truth(store, run_id, head) and not (whole_prompts and head["run"]["prompt_cut"]):
+                yield head["run"], head["suspensions"]
+                continue
+            view, suspensions, ended = _read_whole(store, run_id)
+        except UnknownRun:
+            continue  # it ended and was put away while we looked; or it was deleted
+        except StoreError as error:
+            listed.damaged.append(error)
+            continue
+        if not ended:
+            yield view, suspensions
+
+
+def _read_whole(store: Store, run_id: str) -> tuple[Json, list[Json], bool]:
+    """View, open suspensions and whether it has ended, from snapshot and journal."""
+    from agentctl.runtime import stored
+
+    standing = stored.standing(store, run_id)
+    return standing.view, standing.suspensions, standing.run.outcome is not None
+
+
+def _tells_the_truth(store: Store, run_id: str, head: Json) -> bool:
+    if not store.is_current(run_id, head):
+        return False
+    decided = store.decision_ids(run_id)
+    return not decided or not any(each["id"] in decided for each in head["suspensions"])
+
+
+def _finished_view(first: Json, last: Json) -> Json:
+    """The view of a run that has ended, from the first and the last record of its journal."""
+    began, ended = first["payload"], last["payload"]
+    return {
+        "run_id": first["run_id"],
+        "status": ended["status"],
+        "agent": began["agent"],
+        "prompt": began["input"],
+        "thread": began["thread"],
+        "resource": began["resource"],
+        "started_at": first["at"],
+        "updated_at": last["at"],
+        "finished_at": last["at"],
+        "finish_reason": ended["finish_reason"],
+        "suspensions": 0,
+        "usage": ended["usage"],
+        "error": ended["error"],
+    }

@@ -1,0 +1,1 @@
+"""How events, lists and errors look: plain text, terminals, JSON."""

@@ -1,0 +1,24 @@
+"""Error lines: one that says what, and hints that can be typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from agentctl.errors import AgentctlError
+from agentctl.output.escape import escape_line
+from agentctl.output.streams import tell
+from agentctl.output.style import Style, use_color
+
+
+def show_error(error: AgentctlError, stderr: TextIO, *, color: bool | None = None) -> None:
+    """`agentctl: what` and `hint: ...` on `stderr`."""
+    style = Style(use_color(stderr, color))
+    tell(stderr, "".join(line + "\n" for line in error_lines(error.message, error.hints, style)))
+
+
+def error_lines(message: str, hints: Sequence[str], style: Style) -> list[str]:
+    """The lines of an error; a message of several lines (several problems) gives several."""
+    what = [f"{style.red('agentctl:')} {escape_line(line)}" for line in message.split("\n")]
+    typed = [line for hint in hints for line in hint.split("\n")]
+    return what + [f"{style.yellow('hint:')} {escape_line(line)}" for line in typed]

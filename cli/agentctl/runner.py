@@ -1,0 +1,461 @@
+"""What a user can do to runs: start, decide, drive, cancel. Commands call only this, and `reader.py`.
+
+Everything takes plain values and gives plain values back; how they look is for `output/`. Deciding
+adds a fact to the store, without a lock and, on request, without agent code; driving is the loop.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentctl import deciding, references
+from agentctl.clock import utc_now
+from agentctl.deciding import Approve, Data, Decision, Retry, Signature
+from agentctl.errors import AgentctlError, Busy, Conflict, Failed, UsageError, of_store
+from agentctl.exit_status import ExitStatus
+from agentctl.references import Choice, Decided, Question
+from agentctl.runtime import stored, views
+from agentctl.runtime.driver import Changes, Driven, Driver, Limits, open_model_of, start_payload
+from agentctl.runtime.events import Event, Record
+from agentctl.runtime.state import Run
+from agentctl.runtime.stored import Standing
+from agentctl_store import LocalStore, RunExists, StoreError
+from agentctl_store.decisions import CANCEL
+from agentctl_store.ids import check_id, new_run_id
+
+if TYPE_CHECKING:
+    from agentctl.agents.agent import Agent
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a command left one run: the payload of its `result` line, and what the process exits with.
+
+    `signum` is set where the process must die of a signal; `repeated` says who had decided before.
+    """
+
+    run_id: str | None
+    exit_status: ExitStatus
+    payload: Json
+    error: AgentctlError | None = None
+    signum: int | None = None
+    repeated: tuple[str, ...] = ()
+
+    @property
+    def suspensions(self) -> list[Json]:
+        """What waits for a human now."""
+        found: list[Json] = self.payload["suspensions"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A task for an agent. `context` is what tools see as `request_context`."""
+
+    agent: Path
+    prompt: str
+    model: str | None = None
+    require_approval: tuple[str, ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Path | None = None
+    max_steps: int | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionOptions:
+    """How to decide: which questions of a run, whether to drive on, whether changes are consented to."""
+
+    choice: Choice = "one"
+    drive: bool = True
+    accept_changes: bool = False
+    agent: Path | None = None
+    max_steps: int | None = None
+    model: str | None = None
+
+
+class Runner:
+    """The verbs, over one store. `announce` shows events, `note` says something about a run."""
+
+    def __init__(
+        self,
+        store: LocalStore,
+        announce: Callable[[Event], None],
+        note: Callable[[str], None],
+        environ: Mapping[str, str],
+        limits: Limits,
+        text: Callable[[], str] = str,
+    ) -> None:
+        self._store = store
+        self._announce = announce
+        self._note = note
+        self._environ = environ
+        self._text = text
+        self._driver = Driver(store, announce, note, environ, limits)
+        self._agents: dict[Path, Agent] = {}
+
+    # Running
+
+    def start(self, task: Start) -> Outcome:
+        """Start a run and drive it; an id that exists is never started twice."""
+        if not task.prompt.strip():
+            raise UsageError("the prompt is empty", 'agentctl run AGENT "what to do"')
+        if task.run_id is not None:
+            self._check_run_id(task.run_id)
+            if self._exists(task.run_id):
+                return self._again(task)
+        agent = self._load(task.agent)
+        given = task.model or (None if agent.model else self._environ.get("AGENTCTL_MODEL") or None)
+        model = open_model_of(given, agent, self._environ)
+        run_id = task.run_id or new_run_id(time.time_ns() // 1_000_000, os.urandom)
+        opening = self._opening(task, agent, given)
+        try:
+            return self._outcome_of(run_id, lambda: self._driver.start(run_id, opening, agent, model))
+        except RunExists:
+            return self._again(task)  # another process was first, with the same id
+
+    def _opening(self, task: Start, agent: Agent, model: str | None) -> Record:
+        workspace = task.workspace or Path.cwd()
+        if not workspace.is_dir():
+            raise UsageError(f"the workspace `{workspace}` is no folder")
+        parent = self._store.path.parent
+        payload = {
+            **start_payload(agent.id, task.prompt, None, None),
+            "options": {
+                "agent_file": str(agent.path),
+                "agent_relative": os.path.relpath(agent.path, parent),
+                "require_approval": list(task.require_approval),
+                "context": dict(task.context),
+                "workspace": str(workspace.absolute()),
+            },
+            "max_steps": task.max_steps or agent.max_steps,
+            "model": model,
+            "agent_parts": dict(agent.parts),
+        }
+        return Record("start", utc_now(), payload, (agent.id,))
+
+    def _check_run_id(self, run_id: str) -> None:
+        try:
+            check_id(run_id)
+        except StoreError as error:
+            raise UsageError(str(error), "ids: letters, digits, `-` and `_`, at most 64 characters") from error
+
+    def _exists(self, run_id: str) -> bool:
+        return any(found == run_id for found, _ in self._store.run_ids(run_id))
+
+    def _again(self, task: Start) -> Outcome:
+        """`--run-id` of a run that exists: go on with it, or give its answer again."""
+        if task.run_id is None:
+            raise Failed("two runs were given the same id by chance", "run it again")
+        standing = stored.standing(self._store, task.run_id)
+        run = standing.run
+        agent = self._load(task.agent)
+        if agent.id != run.agent or task.prompt != run.prompt:
+            what = "agent" if agent.id != run.agent else "prompt"
+            raise Conflict(
+                f"run `{run.id}` exists and has another {what}", f"agentctl show {run.id}", "another --run-id"
+            )
+        if run.outcome is None:
+            return self.drive(run.id, Changes(max_steps=task.max_steps, model=task.model))
+        if run.outcome["status"] == "completed":
+            payload = {"text": stored.answer_text(run)}
+            self._announce(
+                Event("text-delta", run.id, run.finished_at or run.updated_at, payload, run.root.agent_path)
+            )
+        return self._outcome(run)
+
+    def drive(self, run_id: str, changes: Changes, agent: Path | None = None) -> Outcome:
+        """Go on with a run that was decided or interrupted; a run that waits is left as it is."""
+        standing = stored.standing(self._store, run_id)
+        if standing.run.outcome is not None:
+            raise Conflict(
+                f"run `{run_id}` has already ended: {standing.status}", f"agentctl show {run_id}"
+            )
+        return self._outcome_of(
+            run_id, lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, agent), changes)
+        )
+
+    # Deciding
+
+    def decide(
+        self, refs: Sequence[str], decision: Decision, signed: Signature, options: DecisionOptions
+    ) -> Iterator[Outcome]:
+        """Decide what the REFs mean, then drive their runs on, one by one, and say how each stands.
+
+        All are checked before any is decided, and all are decided before any is driven.
+        """
+        found = [each for ref in refs for each in references.find_questions(self._store, ref, options.choice)]
+        targets = list({_suspension_id(each): each for each in found}.values())
+        repeated = {each.run_id: self._repeat(each, decision) for each in targets if isinstance(each, Decided)}
+        questions = [each for each in targets if isinstance(each, Question)]
+        contents = {each.suspension["id"]: self._checked(each, decision, signed, options) for each in questions}
+        for each in questions:
+            told = self._write(each, contents[each.suspension["id"]], announce=not options.drive)
+            if told is not None:
+                repeated[each.run_id] = told
+        for run_id in dict.fromkeys(each.run_id for each in targets):
+            told = repeated.get(run_id)
+            yield self._after_decision(run_id, options, (told,) if told else ())
+
+    def check_answer(self, suspension: Mapping[str, Any], value: Any) -> None:
+        """Raise `UsageError` for an answer that breaks the schema that was frozen with the question."""
+        run = stored.load_run(self._store, suspension["run_id"])
+        _check_by_frozen(run, suspension, Data(value))
+
+    def _repeat(self, decided: Decided, decision: Decision) -> str:
+        wanted = deciding.content(decision, decided.suspension_id, Signature("", ""))
+        told = deciding.already(decided.decision, decided.suspension_id)
+        if not deciding.same(wanted, decided.decision):
+            raise Conflict(told, f"agentctl show {decided.run_id}")
+        return told
+
+    def _checked(
+        self, question: Question, decision: Decision, signed: Signature, options: DecisionOptions
+    ) -> Json:
+        """The decision to write, once nothing speaks against it."""
+        suspension = question.suspension
+        self._refuse_from_inside(question.run_id)
+        deciding.check_kind(suspension, decision)
+        run = stored.load_run(self._store, question.run_id)
+        accepted = None
+        if options.drive:
+            needs_tool = isinstance(decision, Approve | Data | Retry)
+            accepted = self._check_by_agent(run, suspension, decision, options) if needs_tool else None
+        else:
+            _check_by_frozen(run, suspension, decision)
+        return deciding.content(decision, suspension["id"], signed, accepted)
+
+    def _refuse_from_inside(self, run_id: str) -> None:
+        from agentctl.ancestry import is_inside
+
+        if is_inside(run_id, self._store.lease_holder(run_id), self._environ):
+            raise Conflict(f"a tool of run `{run_id}` cannot decide for its own run")
+
+    def _check_by_agent(
+        self, run: Run, suspension: Json, decision: Decision, options: DecisionOptions
+    ) -> str | None:
+        """Check against the tool as it is now; the digest of its definition where a change is consented to."""
+        from agentctl.models.arguments import InvalidArguments
+        from agentctl.tools.tool import changed_parts
+
+        tool = self._agent_of(run, options.agent).tools.get(suspension["tool"])
+        frozen = _call_of(run, suspension).definition
+        assert frozen is not None
+        changed = changed_parts(frozen.parts, tool.parts) if tool else ["the tool is gone"]
+        is_new = tool is None or tool.digest != frozen.digest
+        if is_new and not options.accept_changes:
+            raise _changed(suspension["id"][:10], suspension["tool"], changed, decision.verdict)
+        if tool is not None:
+            try:
+                if isinstance(decision, Approve) and decision.args is not None:
+                    tool.check_args(dict(decision.args))
+                if isinstance(decision, Data):
+                    tool.check_resume_data(decision.value)
+            except InvalidArguments as error:
+                raise UsageError(f"the arguments do not fit `{tool.id}`: {error}") from error
+        return (tool.digest if tool else "") if is_new else None
+
+    def _write(self, question: Question, content: Json, *, announce: bool) -> str | None:
+        """Record the decision durably; who was first, if it repeats one."""
+        suspension_id = question.suspension["id"]
+        stands, is_ours = self._store.decide(question.run_id, suspension_id, content)
+        if is_ours:
+            if announce:
+                self._announce_decision(question, stands)
+            return None
+        told = deciding.already(stands, suspension_id)
+        if not deciding.same(content, stands):
+            raise Conflict(told, f"agentctl show {question.run_id}")
+        return told
+
+    def _announce_decision(self, question: Question, stands: Mapping[str, Any]) -> None:
+        keys = ("suspension_id", "verdict", "by", "at", "via", "reason")
+        payload = {key: stands[key] for key in keys}
+        paths = question.suspension["agent_path"], question.suspension["call_path"]
+        self._announce(
+            Event("decision", question.run_id, utc_now(), payload, tuple(paths[0]), tuple(paths[1]))
+        )
+
+    def _after_decision(self, run_id: str, options: DecisionOptions, repeated: tuple[str, ...]) -> Outcome:
+        standing = stored.standing(self._store, run_id)
+        if not options.drive:
+            return self._outcome(standing.run, decided=True, repeated=repeated)
+        if standing.run.outcome is not None:
+            return self._outcome(standing.run, repeated=repeated)
+        changes = Changes(options.max_steps, options.model, options.accept_changes)
+        return self._outcome_of(
+            run_id,
+            lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, options.agent), changes),
+            repeated,
+        )
+
+    def cancel(self, ref: str, signed: Signature) -> Outcome:
+        """End a live run. Needs nothing of its agent."""
+        run_id = references.find_run(self._store, ref)
+        self._refuse_from_inside(run_id)
+        run = stored.load_run(self._store, run_id)
+        if run.outcome is None:
+            self._store.decide(run_id, CANCEL, deciding.cancellation(signed))
+        elif run.outcome["status"] != "cancelled":
+            status = run.outcome["status"]
+            raise Conflict(f"run `{run_id}` has already ended: {status}", f"agentctl show {run_id}")
+        outcome = self._outcome_of(run_id, lambda: self._driver.go_on(run_id, _no_agent, Changes()))
+        if outcome.payload["status"] == "cancelled":
+            return self._outcome(stored.load_run(self._store, run_id), cancelling=True)
+        return outcome
+
+    # Agents
+
+    def _load(self, path: Path) -> Agent:
+        from agentctl.agents.loading import load_agent
+
+        key = path.absolute()
+        if key not in self._agents:
+            self._agents[key] = load_agent(path)
+        return self._agents[key]
+
+    def _agent_of(self, run: Run, override: Path | None) -> Agent:
+        """The agent of a run, found again. Raises `NotFound`, `DefinitionError` or `Conflict`."""
+        from agentctl.agents.finding import relocate
+
+        options = run.options
+        parent = self._store.path.parent
+        agent = self._load(relocate(options["agent_file"], options["agent_relative"], parent, override))
+        if agent.id != run.agent:
+            raise Conflict(f"`{agent.path}` defines agent `{agent.id}`, and the run is of `{run.agent}`")
+        return agent
+
+    # Outcomes
+
+    def _outcome_of(
+        self, run_id: str, drive: Callable[[], Driven], repeated: tuple[str, ...] = ()
+    ) -> Outcome:
+        """Drive, and say how the run stands, also where this process could not drive it."""
+        try:
+            driven = drive()
+        except RunExists:
+            raise
+        except StoreError as error:
+            return self._failed(run_id, of_store(error), repeated)
+        except AgentctlError as error:
+            return self._failed(run_id, error, repeated)
+        if driven.changed and driven.status is None:
+            call_id, changed = next(iter(driven.changed.items()))
+            tool = next(call.tool for call in driven.run.root.calls if call.id == call_id)
+            error_ = _changed(run_id, tool, changed, "resume")
+            return self._outcome(driven.run, error=error_, repeated=repeated)
+        return self._outcome(
+            driven.run, status=driven.status, signum=driven.signum, repeated=repeated
+        )
+
+    def _failed(self, run_id: str, error: AgentctlError, repeated: tuple[str, ...]) -> Outcome:
+        """The run could not be driven here: say so, with how it stands, where that can be told."""
+        try:
+            standing = stored.standing(self._store, run_id)
+        except StoreError:
+            raise error from None
+        if isinstance(error, Busy) and standing.decided:
+            error = Busy(
+                f"{error.message}; the decision is recorded, and that process will see it", *error.hints
+            )
+        return self._outcome(standing.run, error=error, repeated=repeated, standing=standing)
+
+    def _outcome(
+        self,
+        run: Run,
+        *,
+        decided: bool = False,
+        cancelling: bool = False,
+        status: ExitStatus | None = None,
+        signum: int | None = None,
+        error: AgentctlError | None = None,
+        repeated: tuple[str, ...] = (),
+        standing: Standing | None = None,
+    ) -> Outcome:
+        made = standing.decided if standing else {}
+        if decided and run.outcome is None:
+            made = stored.undriven_decisions(self._store, run)
+        driven = standing is not None and standing.driven
+        run_status = views.status_of(run, driven=driven, decided=made.keys())
+        exit_status = status or (error.status if error else _exit_status(run, run_status))
+        if decided or cancelling:
+            exit_status = ExitStatus.OK
+        told = error.to_json() if error else views.error_view(run, run_status)
+        payload = {
+            "status": "decided" if decided and run.outcome is None else run_status,
+            "exit_status": int(exit_status) if signum is None else 128 + signum,
+            "finish_reason": views.finish_reason(run, run_status),
+            "text": self._text(),
+            "suspensions": views.suspension_views(run, driven=driven, decided=made.keys()),
+            "usage": asdict(run.usage),
+            "error": told,
+        }
+        return Outcome(run.id, exit_status, payload, error, signum, repeated)
+
+
+def _exit_status(run: Run, status: views.Status) -> ExitStatus:
+    """What a process exits with that leaves the run like this."""
+    match status:
+        case "completed":
+            return ExitStatus.OK
+        case "suspended":
+            return ExitStatus.SUSPENDED
+        case "in_doubt":
+            return ExitStatus.IN_DOUBT
+        case "interrupted" if run.interruption is not None:
+            return ExitStatus[run.interruption.code.upper()]
+        case "interrupted" | "running":
+            return ExitStatus.INTERRUPTED
+        case _:
+            return ExitStatus.FAILED
+
+
+def _suspension_id(found: Question | Decided) -> str:
+    return found.suspension_id if isinstance(found, Decided) else found.suspension["id"]
+
+
+def _call_of(run: Run, suspension: Mapping[str, Any]) -> Any:
+    for call in run.root.calls:
+        if call.id == suspension["tool_call_id"]:
+            return call
+    raise Failed(f"run `{run.id}` no longer has call `{suspension['tool_call_id']}`", "agentctl pending")
+
+
+def _check_by_frozen(run: Run, suspension: Mapping[str, Any], decision: Decision) -> None:
+    """Check an answer against the schemas that were frozen with the question; loads nothing of the agent."""
+    if isinstance(decision, Data):
+        schema, value, what = suspension["resume_schema"], decision.value, "the answer does not fit"
+    elif isinstance(decision, Approve) and decision.args is not None:
+        frozen = _call_of(run, suspension).definition
+        schema, value, what = frozen.input_schema, dict(decision.args), "the arguments do not fit"
+    else:
+        return
+    if schema is None:
+        return
+    from agentctl.tools.shape import Misfit, SchemaShape
+
+    try:
+        SchemaShape(dict(schema)).check(value)
+    except Misfit as error:
+        raise UsageError(f"{what} `{suspension['tool']}`: {error}") from error
+
+
+def _changed(ref: str, tool: str, changed: Sequence[str], verdict: str) -> Conflict:
+    verb = {"approve": "approve", "data": "resume", "retry": "resolve"}.get(verdict, "resume")
+    what = ", ".join(changed)
+    return Conflict(
+        f"the definition of `{tool}` changed since the call was reviewed: {what}",
+        f"agentctl {verb} {ref} --accept-changes",
+        "agentctl decline or cancel always work",
+    )
+
+
+def _no_agent(run: Run) -> None:
+    return None

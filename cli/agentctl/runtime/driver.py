@@ -1,0 +1,306 @@
+"""Drives one run in this process: takes the lease, loads, lets the loop go on, saves, lets go.
+
+The loop knows one run and no process; this file knows the process: signals, time limits, output that
+breaks, the environment that tools see.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agentctl.clock import host_name, utc_now
+from agentctl.exit_status import ExitStatus
+from agentctl.runtime import body, stored
+from agentctl.runtime.actions import next_actions
+from agentctl.runtime.events import Event, Record, announcement
+from agentctl.runtime.records import live_event, usage_json
+from agentctl.runtime.signals import stopping_signals
+from agentctl.runtime.state import Run, begin
+from agentctl.runtime.views import finish_reason, run_view, status_of
+from agentctl_store import LeaseHeld, Store
+from agentctl_store.decisions import CANCEL
+
+if TYPE_CHECKING:
+    from agentctl.agents.agent import Agent
+    from agentctl.models.protocol import Model
+    from agentctl.runtime.loop import Loop
+
+RUN_ID = "AGENTCTL_RUN_ID"
+RUN_IDS = "AGENTCTL_RUN_IDS"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long to wait for the lease, and how long this process may drive; seconds."""
+
+    lock_timeout: float = 2.0
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a later process brings: a new budget or model, or consent to changed definitions."""
+
+    max_steps: int | None = None
+    model: str | None = None
+    accept: bool = False
+
+
+@dataclass(slots=True)
+class Driven:
+    """How a run stands after this process drove it.
+
+    `status` is set where this process stops for a reason of its own, `signum` where it must die of a
+    signal; `changed` maps calls that were not started to what is new in their tool.
+    """
+
+    run: Run
+    status: ExitStatus | None = None
+    signum: int | None = None
+    changed: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+class Driver:
+    """Drives runs of one store. `announce` may raise `OSError`, where nobody reads or nothing is written."""
+
+    def __init__(
+        self,
+        store: Store,
+        announce: Callable[[Event], None],
+        note: Callable[[str], None],
+        environ: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
+        self._store = store
+        self._announce = announce
+        self._note = note
+        self._environ = environ
+        self._limits = limits
+
+    def start(self, run_id: str, opening: Record, agent: Agent, model: Model) -> Driven:
+        """Create the run and drive it. Raises `RunExists`, and `LeaseHeld` if another creates it now."""
+        with self._store.lease(run_id, self._limits.lock_timeout):
+            run = begin(run_id, opening)
+            head = stored.head(run_view(run, "interrupted", 0), [])
+            self._store.create(run_id, head, body.encode(run), [opening.to_json()])
+            driven = self._drive(run, agent, Changes(), opening=opening, model=model)
+        return self._until_no_news(driven, lambda _: agent, Changes())
+
+    def go_on(self, run_id: str, agent_of: Callable[[Run], Agent | None], changes: Changes) -> Driven:
+        """Drive a run that exists, as far as it goes. Raises `LeaseHeld` if another process keeps it."""
+        with self._store.lease(run_id, self._limits.lock_timeout):
+            driven = self._go_on(run_id, agent_of, changes)
+        return self._until_no_news(driven, agent_of, changes)
+
+    def _until_no_news(
+        self, driven: Driven, agent_of: Callable[[Run], Agent | None], changes: Changes
+    ) -> Driven:
+        """Look once more after letting go: a decision that came just then must not be stranded."""
+        while driven.run.outcome is None and driven.status is None and driven.signum is None:
+            if not stored.undriven_decisions(self._store, driven.run):
+                break
+            try:
+                with self._store.lease(driven.run.id, 0):
+                    driven = self._go_on(driven.run.id, agent_of, changes)
+            except LeaseHeld:
+                break  # whoever holds it now has loaded the run after the decision was made
+        return driven
+
+    def _go_on(self, run_id: str, agent_of: Callable[[Run], Agent | None], changes: Changes) -> Driven:
+        run = stored.load_run(self._store, run_id)
+        if run.outcome is not None:
+            self._store.finish(run_id)
+            return Driven(run)
+        news = stored.undriven_decisions(self._store, run)
+        if not (news or next_actions(run) or run.interruption or changes.max_steps or changes.model):
+            return Driven(run)
+        closing = run.cancellation is not None or CANCEL in news
+        return self._drive(run, None if closing else agent_of(run), changes)
+
+    def _drive(
+        self,
+        run: Run,
+        agent: Agent | None,
+        changes: Changes,
+        *,
+        opening: Record | None = None,
+        model: Model | None = None,
+    ) -> Driven:
+        from agentctl.runtime.loop import Loop, World
+
+        process = _Process(self._announce)
+        world = World(utc_now, os.getpid(), host_name(), process.announce, self._note)
+        journal = stored.StoredJournal(self._store, run.id)
+
+        def open_model() -> Model:
+            assert agent is not None
+            return model or self.open_model(loop.run, agent)
+
+        loop = Loop(run, agent, journal, world, open_model, accept_changes=changes.accept)
+        process.loop = loop
+        if opening is None:
+            loop.record(self._resumption(run, agent, changes))
+        else:
+            first = announcement(opening, run.id)
+            assert first is not None
+            process.announce(first)
+        with _seen_by_tools(run.id):
+            process.drive(self._limits.timeout)
+        if loop.run.outcome is not None:
+            self._store.finish(run.id)
+        else:
+            stored.save(self._store, loop.run)
+            process.announce(_pause(loop.run))
+        return Driven(loop.run, process.status, process.signum, loop.changed)
+
+    def _resumption(self, run: Run, agent: Agent | None, changes: Changes) -> Record:
+        """The record that another process drives on, and what it brings."""
+        parts = agent.parts if agent is not None else run.agent_parts or {}
+        self._warn_of_changes(run, parts)
+        payload = {
+            **start_payload(run.agent, run.prompt, run.thread, run.resource),
+            "resumed": True,
+            "max_steps": changes.max_steps or run.max_steps,
+            "model": changes.model or run.model,
+            "agent_parts": dict(parts),
+            "pid": os.getpid(),
+            "host": host_name(),
+        }
+        return Record("start", utc_now(), payload, run.root.agent_path, run.root.call_path)
+
+    def _warn_of_changes(self, run: Run, parts: Mapping[str, str]) -> None:
+        """Tools are checked call by call; a change elsewhere in the agent is only worth a warning."""
+        before = run.agent_parts or {}
+        changed = [key for key in {*before, *parts} if before.get(key) != parts.get(key)]
+        elsewhere = ", ".join(f"`{key}`" for key in sorted(changed) if key != "tools")
+        if elsewhere:
+            self._note(f"warning: {elsewhere} of agent `{run.agent}` changed since the run last went on")
+
+    def open_model(self, run: Run, agent: Agent) -> Model:
+        """The model that the run asks: the one it was given, else the agent's."""
+        return open_model_of(run.model, agent, self._environ)
+
+
+def open_model_of(given: str | None, agent: Agent, environ: Mapping[str, str]) -> Model:
+    """The model named `given`, else the agent's own. Raises `UsageError` where there is none."""
+    from agentctl.errors import UsageError
+    from agentctl.models.providers import open_model, parse_model
+
+    ref = parse_model(given) if given else agent.model
+    if ref is None:
+        raise UsageError(
+            f"agent `{agent.id}` names no model",
+            "agentctl run … --model openai/gpt-5-mini",
+            "export AGENTCTL_MODEL=openai/gpt-5-mini",
+        )
+    return open_model(ref, agent.folder, environ)
+
+
+def start_payload(agent: str, prompt: str, thread: str | None, resource: str | None) -> dict[str, Any]:
+    """What every `start` says."""
+    from agentctl import __version__
+
+    return {
+        "agent": agent,
+        "input": prompt,
+        "thread": thread,
+        "resource": resource,
+        "agentctl": __version__,
+        "schema": 1,
+    }
+
+
+def _pause(run: Run) -> Event:
+    """The `finish` of this process's part of a run that goes on later."""
+    reason = finish_reason(run, status_of(run, driven=False))
+    payload = {"finish_reason": reason, "usage": usage_json(run.usage)}
+    return live_event(run, utc_now(), "finish", payload)
+
+
+class _Process:
+    """This process while it drives: how the outside stops the loop."""
+
+    loop: Loop
+
+    def __init__(self, announce: Callable[[Event], None]) -> None:
+        self.status: ExitStatus | None = None
+        self.signum: int | None = None
+        self._announce = announce
+        self._output_broke = False
+
+    def announce(self, event: Event) -> None:
+        """Show an event; output that breaks stops the run instead of tearing it."""
+        from signal import SIGPIPE
+
+        if self._output_broke:
+            return
+        try:
+            self._announce(event)
+        except BrokenPipeError:
+            self._output_broke, self.signum = True, SIGPIPE
+            self._stop("The reader of the output left", "interrupted", cancel=False)
+        except OSError as error:
+            self._output_broke, self.status = True, ExitStatus.FAILED
+            self._stop(f"The output could not be written: {error.strerror}", "failed", cancel=False)
+
+    def drive(self, timeout: float | None) -> None:
+        """Run the loop to its end, with signals and the time limit in place.
+
+        The event loop is made by hand: `asyncio.run` would wait for tools that were left behind.
+        """
+        import asyncio
+
+        events = asyncio.new_event_loop()
+        events.set_exception_handler(lambda *_: None)
+
+        def on_signal(signum: int) -> None:
+            self.signum = signum
+            events.call_soon_threadsafe(self._stopped_by, signum)
+
+        gc.enable()
+        try:
+            with stopping_signals(on_signal):
+                if timeout is not None:
+                    events.call_later(timeout, self._timed_out, timeout)
+                events.run_until_complete(self.loop.drive())
+        finally:
+            events.close()
+
+    def _stopped_by(self, signum: int) -> None:
+        from signal import Signals
+
+        self._stop(f"Stopped by {Signals(signum).name}", "interrupted", cancel=True)
+
+    def _timed_out(self, timeout: float) -> None:
+        self.status = ExitStatus.TIMEOUT
+        self._stop(f"The time limit of {timeout:g}s ran out", "timeout", cancel=True, wait=False)
+
+    def _stop(self, message: str, code: str, *, cancel: bool, wait: bool = True) -> None:
+        from agentctl.runtime.loop import Stop
+
+        self.loop.stop(Stop(message, code, cancel=cancel, wait=wait))
+
+
+@contextmanager
+def _seen_by_tools(run_id: str) -> Iterator[None]:
+    """What tools find: the ids of this run and of those above it, and no way to our own output."""
+    from agentctl.tools.execution import user_output_to_stderr
+
+    before = {name: os.environ.get(name) for name in (RUN_ID, RUN_IDS)}
+    above = before[RUN_IDS]
+    os.environ[RUN_ID] = run_id
+    os.environ[RUN_IDS] = f"{above}:{run_id}" if above else run_id
+    try:
+        with user_output_to_stderr():
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,300 @@
+"""Recorded answers of real providers, through the command line and the real `openai` package.
+
+Each recording of a tool call is served with a recorded text after it: the run stops at the call, is
+approved by another process, and ends with the text. The server refuses an invalid conversation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.model_server import ModelServer, Reply, answer, chunk, recorded, refusal, serve, stream
+from support.project import Project
+from support.tools import DELETE, READ
+
+BESIDE = Path(__file__).resolve().parents[3] / "shared"
+WIRE = Path(os.environ.get("AGENTCTL_SHARED") or BESIDE) / "wire"
+NO_WIRE = pytest.mark.skipif(
+    not WIRE.is_dir(), reason="needs the recordings; AGENTCTL_SHARED names their folder"
+)
+
+# Only one choice is asked for; of several the first is the answer.
+SEVERAL_CHOICES = "openai-n3-choices.sse"
+# The same answer, with what the recording lacks or has too much of.
+Expected = dict[str, Any]
+
+
+def expectations() -> dict[str, Expected]:
+    """What each recording of the Chat Completions API must give; nothing where there are none."""
+    file = WIRE / "expected.json"
+    if not file.exists():
+        return {}
+    expected: dict[str, Expected] = json.loads(file.read_text())
+    return {name: each for name, each in expected.items() if not name.endswith(".responses.sse")}
+
+
+EXPECTED = expectations()
+BROKEN = [name for name, each in EXPECTED.items() if each["error"] or "length" in each["finish"]]
+CALLS = [name for name, each in EXPECTED.items() if each["calls"] and name not in BROKEN]
+TEXTS = [name for name in EXPECTED if name not in BROKEN and name not in CALLS]
+ERRORS = sorted((WIRE / "errors").glob("*.json"))
+SYNTHETIC = sorted((WIRE / "synthetic").glob("*.sse"))
+
+
+def text_of(name: str) -> str:
+    """The text a recording must give; a refusal is what the model says."""
+    if name != SEVERAL_CHOICES:
+        return str(EXPECTED[name]["text"] or EXPECTED[name]["refusal"])
+    data = [line[6:] for line in (WIRE / name).read_text().splitlines() if line.startswith("data: {")]
+    choices = [choice for line in data for choice in json.loads(line)["choices"] if choice["index"] == 0]
+    return "".join(choice["delta"].get("content") or "" for choice in choices)
+
+
+def tools_named(*names: str) -> str:
+    """Free tools of these names that take any arguments."""
+    return "".join(
+        f'''
+
+@tool(id={name!r}, input_schema={{"type": "object"}})
+def tool_{number}(_ctx: ToolContext, **args) -> str:
+    """A tool of a recording."""
+    fx(_ctx, **args)
+    return "{name} ran"
+'''
+        for number, name in enumerate(dict.fromkeys(names))
+    )
+
+
+def agent(project: Project, server: ModelServer, tools: str) -> None:
+    model = {"provider": "openai", "name": "recorded", "base_url": server.url}
+    project.agent(tools=tools, model=model)
+
+
+def arguments_of(call: Expected) -> Any:
+    """What the tool gets: `null` and nothing are no arguments."""
+    return json.loads(call["arguments"] or "{}") or {}
+
+
+def usage_of(name: str) -> tuple[int, int]:
+    usage = EXPECTED[name]["usage"] or {}
+    return usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
+
+
+@NO_WIRE
+def test_every_recording_has_a_test() -> None:
+    recordings = {file.name for file in WIRE.glob("*.sse") if not file.name.endswith(".responses.sse")}
+    assert recordings == {*CALLS, *TEXTS, *BROKEN}
+    assert len(CALLS) >= len(TEXTS), "each text follows a call"
+
+
+@pytest.mark.parametrize(("calling", "ending"), [*zip(CALLS, cycle(TEXTS), strict=False)] if TEXTS else [])
+def test_a_recorded_call_waits_is_approved_and_resumes(project: Project, calling: str, ending: str) -> None:
+    calls = EXPECTED[calling]["calls"]
+    with serve([WIRE / calling, WIRE / ending]) as server:
+        agent(project, server, tools_named(*[each["name"] for each in calls]))
+        waiting = project.run("Go on", "--require-approval", "*", status=8)
+
+        assert waiting.result["text"] == text_of(calling)
+        asked = waiting.result["suspensions"]
+        assert [each["tool_call_id"] for each in asked] == [each["id"] for each in calls]
+        assert [each["tool"] for each in asked] == [each["name"] for each in calls]
+        assert [each["args"] for each in asked] == [arguments_of(each) for each in calls]
+        usage = waiting.result["usage"]
+        assert (usage["input_tokens"], usage["output_tokens"]) == usage_of(calling)
+        assert project.fx() == []
+
+        done = project.approve(waiting.run_id, "--all", status=0)
+
+        assert done.result["text"] == text_of(ending)
+        assert done.result["finish_reason"] == "stop"
+        ran = {entry["call"]: entry["args"] for entry in project.fx()}
+        assert ran == {each["id"]: arguments_of(each) for each in calls}
+        check_second_request(server, calling)
+
+
+def check_second_request(server: ModelServer, name: str) -> None:
+    """The provider gets its own answer back, and one result for each call."""
+    assert server.problems == []
+    first, second = (request["messages"] for request in server.requests)
+    assert second[: len(first)] == first
+    said, *results = second[len(first) :]
+    assert said["content"] == (text_of(name) or None)
+    calls = EXPECTED[name]["calls"]
+    assert said["tool_calls"] == [
+        {
+            "id": each["id"],
+            "type": "function",
+            "function": {
+                "name": each["name"],
+                "arguments": each["arguments"].replace("null", "{}", not arguments_of(each)),
+            },
+        }
+        for each in calls
+    ]
+    assert results == [
+        {"role": "tool", "tool_call_id": each["id"], "content": f"{each['name']} ran"} for each in calls
+    ]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_recorded_answer_that_is_cut_runs_nothing_and_leaves_no_trace(
+    project: Project, broken: str
+) -> None:
+    expected = EXPECTED[broken]
+    with serve([WIRE / broken, WIRE / TEXTS[0]]) as server:
+        agent(project, server, tools_named("unused", *[each["name"] for each in expected["calls"]]))
+        cut = project.run("Go on", "--require-approval", "*", status=1)
+        assert cut.result["status"] == "interrupted"
+        assert cut.result["finish_reason"] == ("error" if expected["error"] else "length")
+        assert cut.result["text"] == text_of(broken)
+        assert project.pending() == []
+        if expected["error"]:
+            assert expected["error"]["message"] in cut.result["error"]["message"]
+
+        done = project.resume(cut.run_id, status=0)
+        assert done.result["text"] == text_of(TEXTS[0])
+        assert server.problems == []
+        assert server.requests[0] == server.requests[1]
+        assert project.fx() == []
+
+
+@pytest.mark.parametrize("odd", SYNTHETIC, ids=lambda file: file.name)
+def test_an_odd_stream_never_runs_what_nobody_approved_and_keeps_the_run(project: Project, odd: Path) -> None:
+    tools = tools_named("get_weather", "add", "mul", "f", "ping", "read_file", "glob", "list_files")
+    with serve([odd, answer("Finished")]) as server:
+        agent(project, server, tools)
+        first = project.run("Go on", "--require-approval", "*", status={0, 1, 8, 9})
+        assert project.fx() == []
+        if first.status == 8:
+            project.approve(first.run_id, "--all", status=0)
+        elif first.status:
+            project.resume(first.run_id, status=0)
+        assert server.problems == []
+        assert project.the_run()["status"] == "completed"
+        assert len(project.fx()) == len(first.result["suspensions"])
+
+
+# Outages: the run is kept, with its results
+
+
+HALF_A_CALL = stream(
+    chunk({"role": "assistant", "content": "Let me "}),
+    chunk(
+        {
+            "tool_calls": [
+                {"index": 0, "id": "c9", "function": {"name": "delete_record", "arguments": '{"id"'}}
+            ]
+        }
+    ),
+    chunk({"tool_calls": [{"index": 0, "function": {"arguments": ': "7"}'}}]}),
+    chunk({}, "tool_calls"),
+)
+WHOLE_LENGTH = len(HALF_A_CALL.body)
+# The package tries three times.
+BUSY = refusal(429, {"error": {"message": "slow down"}}, times=3)
+DOWN = refusal(500, {"error": {"message": "out of order"}}, times=3)
+
+
+@pytest.mark.parametrize(
+    ("outage", "status", "said"),
+    [
+        (DOWN, 9, "out of order"),
+        (BUSY, 9, "slow down"),
+        (refusal(401, {"error": {"message": "bad key"}}), 4, "bad key"),
+        (refusal(403, {"error": {"message": "not yours"}}), 4, "not yours"),
+        (refusal(400, {"error": {"message": "too long"}}), 1, "too long"),
+        (Reply(HALF_A_CALL.body, cut=WHOLE_LENGTH - 200), 9, "lost the connection"),
+        (Reply(HALF_A_CALL.body, end=WHOLE_LENGTH - 200), 9, "broke off"),
+        (Reply(b"", content_type="text/html"), 9, "no answer"),
+        (Reply(b"<html><title>Sign in</title></html>", content_type="text/html"), 9, "Sign in"),
+        (Reply(b"data: {not json}\n\n"), 9, "not JSON"),
+    ],
+    ids=["500", "429", "401", "403", "400", "cut", "ended early", "empty", "a web page", "not JSON"],
+)
+def test_an_outage_after_a_tool_ran_keeps_its_result_and_resume_asks_again(
+    project: Project, outage: Reply, status: int, said: str
+) -> None:
+    with serve([answer("", ("c1", "read_record", {"id": "7"})), outage]) as server:
+        agent(project, server, READ + DELETE)
+        stopped = project.run("Who is 7?", status=status)
+        assert stopped.result["status"] == "interrupted"
+        assert stopped.result["exit_status"] == status
+        assert said in stopped.result["error"]["message"]
+        assert project.pending() == []
+
+        server.add(answer("It is Ada"))
+        again = project.resume(stopped.run_id, status=0)
+        assert again.result["text"] == "It is Ada"
+        assert project.fx_calls() == ["c1"]
+        sent = server.requests[-1]["messages"]
+        assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
+        assert sent == server.requests[1]["messages"]
+
+
+def test_an_outage_after_an_approved_call_keeps_its_result(project: Project) -> None:
+    with serve([answer("", ("c1", "delete_record", {"id": "7"})), DOWN, DOWN]) as server:
+        agent(project, server, DELETE)
+        project.run("Delete 7", status=8)
+        question = project.only()["id"]
+        stopped = project.approve(question, status=9)
+        assert [each["tool_call_id"] for each in stopped.payloads("tool-result")] == ["c1"]
+        assert project.approve(question, status=9).payloads("tool-result") == []
+        assert project.fx_calls() == ["c1"]
+        assert project.the_run()["status"] == "interrupted"
+
+
+def test_without_a_key_nothing_is_asked_and_the_run_can_be_resumed_with_one(project: Project) -> None:
+    with serve([answer("Hello")]) as server:
+        project.agent(model={"provider": "openai", "name": "m", "base_url": "https://models.invalid/v1"})
+        stopped = project.run("Hello", status=4)
+        assert "OPENAI_API_KEY" in stopped.stderr
+        assert stopped.result["status"] == "interrupted"
+        agent(project, server, "")
+        done = project.resume(stopped.run_id, env={"OPENAI_API_KEY": "sk-1234567890"}, status=0)
+        assert done.result["text"] == "Hello"
+        assert server.keys == ["sk-1234567890"]
+
+
+def test_a_server_that_is_not_there_interrupts_the_run(project: Project) -> None:
+    project.agent(model={"provider": "openai", "name": "m", "base_url": "http://127.0.0.1:9/v1"})
+    stopped = project.run("Hello", status=9)
+    assert "127.0.0.1:9" in stopped.stderr
+
+
+def test_another_model_may_go_on_after_an_outage(project: Project) -> None:
+    with serve([DOWN]) as server:
+        agent(project, server, "")
+        stopped = project.run("Hello", status=9)
+    project.script(project.root / "records", [{"text": "Hello yourself"}])
+    done = project.resume(stopped.run_id, "--model", "scripted/demo.yaml", status=0)
+    assert done.result["text"] == "Hello yourself"
+
+
+@NO_WIRE
+def test_every_recorded_refusal_is_told_keeps_the_run_and_shows_no_key(
+    project: Project, subtests: pytest.Subtests
+) -> None:
+    key = "sk-secret-0123456789"
+    with serve([]) as server:
+        agent(project, server, "")
+        run_id = ""
+        for file in ERRORS:
+            with subtests.test(file.name):
+                http_status = int(file.name[:3])
+                server.add(*[recorded(file)] * (3 if http_status >= 500 else 1))
+                env = {"OPENAI_API_KEY": key}
+                status = {401: 4, 403: 4, 500: 9}.get(http_status, 1)
+                command = ("resume", run_id) if run_id else ("run", "records", "Hello")
+                refused = project.cli(*command, "--json", env=env, status=status)
+                run_id = refused.run_id
+                assert refused.result["status"] == "interrupted"
+                assert key not in refused.stdout + refused.stderr
+                assert server.left == 0
+        server.add(answer("Hello"))
+        assert project.resume(run_id, env={"OPENAI_API_KEY": key}, status=0).result["text"] == "Hello"
