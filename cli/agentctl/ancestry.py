@@ -45,7 +45,8 @@ def _parent_by_ps(pid: int) -> int:
     import subprocess
 
     try:
-        told = subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        ask = ["ps", "-o", "ppid=", "-p", str(pid)]
+        told = subprocess.run(ask, capture_output=True, text=True, check=False)
         return int(told.stdout)
     except (OSError, ValueError):
         return 0

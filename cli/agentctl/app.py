@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from agentctl.commands.options import Common, common_parameters, with_common_options
-from agentctl.errors import AgentctlError, Failed, UsageError, of_store, result_of
+from agentctl.errors import AgentctlError, UsageError, explained, result_of
 from agentctl.exit_status import ExitStatus
 from agentctl.output.failure import show_error
 from agentctl.output.streams import close_outputs, prepare_streams
@@ -84,7 +84,8 @@ def _application() -> typer.Typer:
     ) -> None:
         """Run LLM agents, and stop them where a human must decide.
 
-        Exit status: 0 done, 8 a human is needed, 9 interrupted (resume goes on), 7 in doubt; others are errors.
+        Exit status: 0 done, 8 a human is needed, 9 interrupted (resume goes on), 7 in doubt; the rest
+        are errors.
         """
         context.obj = Common(**given)
 
@@ -98,7 +99,8 @@ def _declare_common(callback: Any) -> None:
     import inspect
 
     signature = inspect.signature(callback, eval_str=True)
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in list(signature.parameters.values())[:2]]
+    first = list(signature.parameters.values())[:2]
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in first]
     parameters = [*own, *common_parameters()]
     callback.__signature__ = signature.replace(parameters=parameters)
     callback.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -127,7 +129,6 @@ def main() -> None:
 
 def _status(arguments: Sequence[str]) -> int:
     """What the process exits with; every error was told."""
-    debug = "--debug" in arguments
     try:
         status = get_command(_application()).main(
             args=list(arguments), prog_name="agentctl", standalone_mode=False
@@ -135,31 +136,10 @@ def _status(arguments: Sequence[str]) -> int:
         return int(status or 0)
     except DieOf:
         raise
+    except typer.TyperException as error:
+        return _tell(_misused(error), arguments)
     except Exception as error:  # whatever it was, it becomes one line and a status
-        if debug and not isinstance(error, AgentctlError | typer.TyperException):
-            raise
-        return _tell(_problem(error), arguments)
-
-
-def _problem(error: Exception) -> AgentctlError:
-    """What an error means to a user."""
-    from agentctl_store.errors import StoreError
-
-    match error:
-        case AgentctlError():
-            return error
-        case typer.TyperException():
-            return _misused(error)
-        case StoreError():
-            return of_store(error)
-        case OSError():
-            where = f": `{error.filename}`" if error.filename else ""
-            return Failed(f"{error.strerror or error}{where}")
-        case RecursionError():
-            return Failed("the data is nested too deeply")
-        case _:
-            what = f"unexpected error: {type(error).__name__}: {error}"
-            return Failed(what, "the same with --debug shows where")
+        return _tell(explained(error), arguments)
 
 
 def _misused(error: typer.TyperException) -> UsageError:
@@ -172,7 +152,8 @@ def _misused(error: typer.TyperException) -> UsageError:
 
 
 def _tell(problem: AgentctlError, arguments: Sequence[str]) -> int:
-    show_error(problem, sys.stderr, color=False if "--no-color" in arguments else None)
+    color = False if "--no-color" in arguments else None
+    show_error(problem, sys.stderr, color=color, debug="--debug" in arguments)
     verb = next((each for each in arguments if each in VERBS), None)
     if "--json" in arguments and verb in DRIVING:
         from agentctl.output.reporter import reporter_for

@@ -76,7 +76,7 @@ class Signature:
 
 
 def content(decision: Decision, suspension_id: str, signed: Signature, accepted: str | None = None) -> Json:
-    """The decision as it is recorded; `accepted` is the digest of a changed definition that is consented to."""
+    """The decision as it is recorded; `accepted`: the digest of a changed definition."""
     written: Json = {
         "suspension_id": suspension_id,
         "verdict": decision.verdict,
@@ -134,9 +134,16 @@ def check_kind(suspension: Mapping[str, Any], decision: Decision) -> None:
         raise Conflict(f"`{short}` ({suspension['tool']}) is {what}", *[each.format(short) for each in how])
 
 
+_DONE = {
+    "approve": "approved",
+    "decline": "declined",
+    "data": "answered",
+    "retry": "settled to be retried",
+}
+
+
 def already(stands: Mapping[str, Any], suspension_id: str) -> str:
     """Who decided, what and when."""
-    words = {"approve": "approved", "decline": "declined", "data": "answered", "retry": "settled to be retried"}
-    done = words.get(stands["verdict"], "settled")
+    done = _DONE.get(stands["verdict"], "settled")
     via = "" if stands.get("via") == "cli" else f" ({stands.get('via')})"
     return f"`{suspension_id[:10]}` was already {done} by {stands['by']}{via} at {stands['at']}"

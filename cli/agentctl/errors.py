@@ -1,13 +1,13 @@
 """Every error a user of agentctl can meet: what was wrong, which exit status it means, what to type next.
 
-    AgentctlError
-    ├── UsageError            2  bad arguments, data that is not JSON or breaks its schema
-    │   └── DefinitionError   2  an invalid agent definition, as file:line:column
-    ├── NotFound              3  no such run, suspension, agent file
-    ├── Conflict              5  decided otherwise, ambiguous, wrong kind, ended, definition changed
-    ├── Busy                  6  another process drives the run
-    ├── Failed                1  a damaged run, a failed write, an unexpected error
-    └── ModelError          1 4 9  the model gave no usable answer; the run is saved
+AgentctlError
+├── UsageError            2  bad arguments, data that is not JSON or breaks its schema
+│   └── DefinitionError   2  an invalid agent definition, as file:line:column
+├── NotFound              3  no such run, suspension, agent file
+├── Conflict              5  decided otherwise, ambiguous, wrong kind, ended, definition changed
+├── Busy                  6  another process drives the run
+├── Failed                1  a damaged run, a failed write, an unexpected error
+└── ModelError          1 4 9  the model gave no usable answer; the run is saved
 """
 
 from __future__ import annotations
@@ -107,6 +107,27 @@ def of_store(error: StoreError) -> AgentctlError:
             return Failed(error.message, *(hints or ["agentctl verify"]))
         case _:
             return Failed(error.message, *hints)
+
+
+def explained(error: Exception) -> AgentctlError:
+    """Any error, as a user meets it; one of somebody else's stays its cause, for `--debug`."""
+    from agentctl_store.errors import StoreError
+
+    match error:
+        case AgentctlError():
+            return error
+        case StoreError():
+            return of_store(error)
+        case OSError():
+            where = f": `{error.filename}`" if error.filename else ""
+            found = Failed(f"{error.strerror or error}{where}")
+        case RecursionError():
+            found = Failed("the data is nested too deeply")
+        case _:
+            what = f"unexpected error: {type(error).__name__}: {error}"
+            found = Failed(what, "the same with --debug shows where")
+    found.__cause__ = error
+    return found
 
 
 def result_of(error: AgentctlError) -> dict[str, Any]:

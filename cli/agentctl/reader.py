@@ -43,10 +43,8 @@ class Reader:
 
         run_id = references.find_run(self._store, ref)
         standing = stored.standing(self._store, run_id)
-        made = [
-            record["payload"] for record in self._store.journal(run_id) if record["type"] == "decision"
-        ]
-        undriven = [stored.decision_content(each) for each in standing.decided.values()]
+        made = [record["payload"] for record in self._store.journal(run_id) if record["type"] == "decision"]
+        undriven = list(standing.decided.values())
         messages = [message_to_json(message) for message in standing.run.root.messages]
         return {
             "run": standing.view,

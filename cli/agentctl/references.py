@@ -44,7 +44,10 @@ class Decided:
 
 
 def find_questions(store: Store, ref: str, choice: Choice = "one") -> list[Question | Decided]:
-    """The questions that `ref` means. Raises `NotFound`, or `Conflict` where it is ambiguous or waits for nothing."""
+    """The questions that `ref` means.
+
+    Raises `NotFound`, or `Conflict` where it is ambiguous or waits for nothing.
+    """
     waiting = listing.waiting(store).rows
     runs = _matching(ref, [run_id for run_id, _ in store.run_ids()])
     if ref in runs:
@@ -162,7 +165,8 @@ def _ambiguous(ref: str, questions: list[Json], decided: list[Decided], runs: li
 
 def _not_found(ref: str, waiting: list[Json]) -> NotFound:
     if len(ref) < SHORTEST_PREFIX:
-        return NotFound(f"there is no suspension or run `{ref}`", f"give at least {SHORTEST_PREFIX} characters")
+        more = f"give at least {SHORTEST_PREFIX} characters"
+        return NotFound(f"there is no suspension or run `{ref}`", more)
     if not waiting:
         return NotFound(f"there is no suspension or run `{ref}`, and nothing waits", "agentctl runs")
     waits = [f"waiting: {describe(each)}" for each in waiting[:_CANDIDATES]]

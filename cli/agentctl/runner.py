@@ -9,21 +9,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentctl import deciding, references
+from agentctl import deciding, references, review
 from agentctl.clock import utc_now
 from agentctl.deciding import Approve, Data, Decision, Retry, Signature
-from agentctl.errors import AgentctlError, Busy, Conflict, Failed, UsageError, of_store
-from agentctl.exit_status import ExitStatus
+from agentctl.errors import AgentctlError, Busy, Conflict, Failed, UsageError, explained
+from agentctl.outcome import Outcome, outcome_of
 from agentctl.references import Choice, Decided, Question
-from agentctl.runtime import stored, views
+from agentctl.runtime import stored
 from agentctl.runtime.driver import Changes, Driven, Driver, Limits, open_model_of, start_payload
 from agentctl.runtime.events import Event, Record
 from agentctl.runtime.state import Run
-from agentctl.runtime.stored import Standing
 from agentctl_store import LocalStore, RunExists, StoreError
 from agentctl_store.decisions import CANCEL
 from agentctl_store.ids import check_id, new_run_id
@@ -32,27 +31,6 @@ if TYPE_CHECKING:
     from agentctl.agents.agent import Agent
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a command left one run: the payload of its `result` line, and what the process exits with.
-
-    `signum` is set where the process must die of a signal; `repeated` says who had decided before.
-    """
-
-    run_id: str | None
-    exit_status: ExitStatus
-    payload: Json
-    error: AgentctlError | None = None
-    signum: int | None = None
-    repeated: tuple[str, ...] = ()
-
-    @property
-    def suspensions(self) -> list[Json]:
-        """What waits for a human now."""
-        found: list[Json] = self.payload["suspensions"]
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +123,7 @@ class Runner:
         try:
             check_id(run_id)
         except StoreError as error:
-            raise UsageError(str(error), "ids: letters, digits, `-` and `_`, at most 64 characters") from error
+            raise UsageError(error.message, error.hint) from error
 
     def _exists(self, run_id: str) -> bool:
         return any(found == run_id for found, _ in self._store.run_ids(run_id))
@@ -175,9 +153,7 @@ class Runner:
         """Go on with a run that was decided or interrupted; a run that waits is left as it is."""
         standing = stored.standing(self._store, run_id)
         if standing.run.outcome is not None:
-            raise Conflict(
-                f"run `{run_id}` has already ended: {standing.status}", f"agentctl show {run_id}"
-            )
+            raise Conflict(f"run `{run_id}` has already ended: {standing.status}", f"agentctl show {run_id}")
         return self._outcome_of(
             run_id, lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, agent), changes)
         )
@@ -191,23 +167,23 @@ class Runner:
 
         All are checked before any is decided, and all are decided before any is driven.
         """
-        found = [each for ref in refs for each in references.find_questions(self._store, ref, options.choice)]
+        store, choice = self._store, options.choice
+        found = [each for ref in refs for each in references.find_questions(store, ref, choice)]
         targets = list({_suspension_id(each): each for each in found}.values())
-        repeated = {each.run_id: self._repeat(each, decision) for each in targets if isinstance(each, Decided)}
         questions = [each for each in targets if isinstance(each, Question)]
-        contents = {each.suspension["id"]: self._checked(each, decision, signed, options) for each in questions}
-        for each in questions:
-            told = self._write(each, contents[each.suspension["id"]], announce=not options.drive)
-            if told is not None:
-                repeated[each.run_id] = told
+        told = [(each.run_id, self._repeat(each, decision)) for each in targets if isinstance(each, Decided)]
+        contents = [self._checked(each, decision, signed, options) for each in questions]
+        for question, content in zip(questions, contents, strict=True):
+            repeat = self._write(question, content, announce=not options.drive)
+            told += [(question.run_id, repeat)] if repeat else []
         for run_id in dict.fromkeys(each.run_id for each in targets):
-            told = repeated.get(run_id)
-            yield self._after_decision(run_id, options, (told,) if told else ())
+            repeated = tuple(line for about, line in told if about == run_id)
+            yield self._after_decision(run_id, options, repeated)
 
     def check_answer(self, suspension: Mapping[str, Any], value: Any) -> None:
         """Raise `UsageError` for an answer that breaks the schema that was frozen with the question."""
         run = stored.load_run(self._store, suspension["run_id"])
-        _check_by_frozen(run, suspension, Data(value))
+        review.check_by_frozen(run, suspension, Data(value))
 
     def _repeat(self, decided: Decided, decision: Decision) -> str:
         wanted = deciding.content(decision, decided.suspension_id, Signature("", ""))
@@ -227,9 +203,13 @@ class Runner:
         accepted = None
         if options.drive:
             needs_tool = isinstance(decision, Approve | Data | Retry)
-            accepted = self._check_by_agent(run, suspension, decision, options) if needs_tool else None
+            if needs_tool:
+                agent = self._agent_of(run, options.agent)
+                accepted = review.check_by_agent(
+                    run, agent, suspension, decision, accept_changes=options.accept_changes
+                )
         else:
-            _check_by_frozen(run, suspension, decision)
+            review.check_by_frozen(run, suspension, decision)
         return deciding.content(decision, suspension["id"], signed, accepted)
 
     def _refuse_from_inside(self, run_id: str) -> None:
@@ -237,30 +217,6 @@ class Runner:
 
         if is_inside(run_id, self._store.lease_holder(run_id), self._environ):
             raise Conflict(f"a tool of run `{run_id}` cannot decide for its own run")
-
-    def _check_by_agent(
-        self, run: Run, suspension: Json, decision: Decision, options: DecisionOptions
-    ) -> str | None:
-        """Check against the tool as it is now; the digest of its definition where a change is consented to."""
-        from agentctl.models.arguments import InvalidArguments
-        from agentctl.tools.tool import changed_parts
-
-        tool = self._agent_of(run, options.agent).tools.get(suspension["tool"])
-        frozen = _call_of(run, suspension).definition
-        assert frozen is not None
-        changed = changed_parts(frozen.parts, tool.parts) if tool else ["the tool is gone"]
-        is_new = tool is None or tool.digest != frozen.digest
-        if is_new and not options.accept_changes:
-            raise _changed(suspension["id"][:10], suspension["tool"], changed, decision.verdict)
-        if tool is not None:
-            try:
-                if isinstance(decision, Approve) and decision.args is not None:
-                    tool.check_args(dict(decision.args))
-                if isinstance(decision, Data):
-                    tool.check_resume_data(decision.value)
-            except InvalidArguments as error:
-                raise UsageError(f"the arguments do not fit `{tool.id}`: {error}") from error
-        return (tool.digest if tool else "") if is_new else None
 
     def _write(self, question: Question, content: Json, *, announce: bool) -> str | None:
         """Record the decision durably; who was first, if it repeats one."""
@@ -286,7 +242,8 @@ class Runner:
     def _after_decision(self, run_id: str, options: DecisionOptions, repeated: tuple[str, ...]) -> Outcome:
         standing = stored.standing(self._store, run_id)
         if not options.drive:
-            return self._outcome(standing.run, decided=True, repeated=repeated)
+            decided = standing.decided.keys()
+            return self._outcome(standing.run, decided=decided, recorded_only=True, repeated=repeated)
         if standing.run.outcome is not None:
             return self._outcome(standing.run, repeated=repeated)
         changes = Changes(options.max_steps, options.model, options.accept_changes)
@@ -308,7 +265,7 @@ class Runner:
             raise Conflict(f"run `{run_id}` has already ended: {status}", f"agentctl show {run_id}")
         outcome = self._outcome_of(run_id, lambda: self._driver.go_on(run_id, _no_agent, Changes()))
         if outcome.payload["status"] == "cancelled":
-            return self._outcome(stored.load_run(self._store, run_id), cancelling=True)
+            return self._outcome(stored.load_run(self._store, run_id), recorded_only=True)
         return outcome
 
     # Agents
@@ -342,119 +299,39 @@ class Runner:
             driven = drive()
         except RunExists:
             raise
-        except StoreError as error:
-            return self._failed(run_id, of_store(error), repeated)
-        except AgentctlError as error:
-            return self._failed(run_id, error, repeated)
+        except Exception as error:  # the run stands somewhere, whatever went wrong here
+            return self._failed(run_id, explained(error), repeated)
         if driven.changed and driven.status is None:
             call_id, changed = next(iter(driven.changed.items()))
             tool = next(call.tool for call in driven.run.root.calls if call.id == call_id)
-            error_ = _changed(run_id, tool, changed, "resume")
+            error_ = review.changed(run_id, tool, changed, "resume")
             return self._outcome(driven.run, error=error_, repeated=repeated)
-        return self._outcome(
-            driven.run, status=driven.status, signum=driven.signum, repeated=repeated
-        )
+        return self._outcome(driven.run, status=driven.status, signum=driven.signum, repeated=repeated)
 
     def _failed(self, run_id: str, error: AgentctlError, repeated: tuple[str, ...]) -> Outcome:
         """The run could not be driven here: say so, with how it stands, where that can be told."""
         try:
             standing = stored.standing(self._store, run_id)
         except StoreError:
-            raise error from None
+            raise error from error.__cause__
         if isinstance(error, Busy) and standing.decided:
             error = Busy(
                 f"{error.message}; the decision is recorded, and that process will see it", *error.hints
             )
-        return self._outcome(standing.run, error=error, repeated=repeated, standing=standing)
+        return self._outcome(
+            standing.run,
+            driven=standing.driven,
+            decided=standing.decided.keys(),
+            error=error,
+            repeated=repeated,
+        )
 
-    def _outcome(
-        self,
-        run: Run,
-        *,
-        decided: bool = False,
-        cancelling: bool = False,
-        status: ExitStatus | None = None,
-        signum: int | None = None,
-        error: AgentctlError | None = None,
-        repeated: tuple[str, ...] = (),
-        standing: Standing | None = None,
-    ) -> Outcome:
-        made = standing.decided if standing else {}
-        if decided and run.outcome is None:
-            made = stored.undriven_decisions(self._store, run)
-        driven = standing is not None and standing.driven
-        run_status = views.status_of(run, driven=driven, decided=made.keys())
-        exit_status = status or (error.status if error else _exit_status(run, run_status))
-        if decided or cancelling:
-            exit_status = ExitStatus.OK
-        told = error.to_json() if error else views.error_view(run, run_status)
-        payload = {
-            "status": "decided" if decided and run.outcome is None else run_status,
-            "exit_status": int(exit_status) if signum is None else 128 + signum,
-            "finish_reason": views.finish_reason(run, run_status),
-            "text": self._text(),
-            "suspensions": views.suspension_views(run, driven=driven, decided=made.keys()),
-            "usage": asdict(run.usage),
-            "error": told,
-        }
-        return Outcome(run.id, exit_status, payload, error, signum, repeated)
-
-
-def _exit_status(run: Run, status: views.Status) -> ExitStatus:
-    """What a process exits with that leaves the run like this."""
-    match status:
-        case "completed":
-            return ExitStatus.OK
-        case "suspended":
-            return ExitStatus.SUSPENDED
-        case "in_doubt":
-            return ExitStatus.IN_DOUBT
-        case "interrupted" if run.interruption is not None:
-            return ExitStatus[run.interruption.code.upper()]
-        case "interrupted" | "running":
-            return ExitStatus.INTERRUPTED
-        case _:
-            return ExitStatus.FAILED
+    def _outcome(self, run: Run, **how: Any) -> Outcome:
+        return outcome_of(run, text=self._text(), **how)
 
 
 def _suspension_id(found: Question | Decided) -> str:
     return found.suspension_id if isinstance(found, Decided) else found.suspension["id"]
-
-
-def _call_of(run: Run, suspension: Mapping[str, Any]) -> Any:
-    for call in run.root.calls:
-        if call.id == suspension["tool_call_id"]:
-            return call
-    raise Failed(f"run `{run.id}` no longer has call `{suspension['tool_call_id']}`", "agentctl pending")
-
-
-def _check_by_frozen(run: Run, suspension: Mapping[str, Any], decision: Decision) -> None:
-    """Check an answer against the schemas that were frozen with the question; loads nothing of the agent."""
-    if isinstance(decision, Data):
-        schema, value, what = suspension["resume_schema"], decision.value, "the answer does not fit"
-    elif isinstance(decision, Approve) and decision.args is not None:
-        frozen = _call_of(run, suspension).definition
-        schema, value, what = frozen.input_schema, dict(decision.args), "the arguments do not fit"
-    else:
-        return
-    if schema is None:
-        return
-    from agentctl.tools.shape import Misfit, SchemaShape
-
-    try:
-        SchemaShape(dict(schema)).check(value)
-    except Misfit as error:
-        raise UsageError(f"{what} `{suspension['tool']}`: {error}") from error
-
-
-def _changed(ref: str, tool: str, changed: Sequence[str], verdict: str) -> Conflict:
-    verb = {"approve": "approve", "data": "resume", "retry": "resolve"}.get(verdict, "resume")
-    what = ", ".join(changed)
-    return Conflict(
-        f"the definition of `{tool}` changed since the call was reviewed: {what}",
-        f"agentctl {verb} {ref} --accept-changes",
-        "agentctl decline or cancel always work",
-    )
 
 
 def _no_agent(run: Run) -> None:

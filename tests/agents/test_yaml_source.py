@@ -188,6 +188,10 @@ def test_text_and_utf8_with_or_without_a_mark_are_read_alike(content: str | byte
     assert document.locate(("a",)) == (1, 4)
 
 
+def test_any_quoted_text_may_be_a_key() -> None:
+    assert read("{'<<': 1, '1': 2, 'true': 3, '': 4}").data == {"<<": 1, "1": 2, "true": 3, "": 4}
+
+
 @pytest.mark.parametrize("text", ["%YAML 1.2\n---\na: 1", "--- {a: 1}\n...\n", "# first\n\na: 1\n# last"])
 def test_one_document_may_be_marked_as_such(each_loader: None, text: str) -> None:
     assert read(text).data == {"a": 1}

@@ -82,7 +82,11 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
     @tool
     def now() -> None: ...
 
-    assert python_tool(now).input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert python_tool(now).input_schema == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_the_context_is_no_argument_under_any_name_and_in_any_place() -> None:
@@ -122,7 +126,9 @@ def test_titles_that_pydantic_makes_are_left_out_and_fields_of_that_name_are_kep
     assert set(schema["$defs"]["Address"]["properties"]) == {"street", "title"}
 
 
-@pytest.mark.parametrize("name", ["model_config", "json", "schema", "copy", "self_", "_private", "größe", "cls"])
+@pytest.mark.parametrize(
+    "name", ["model_config", "json", "schema", "copy", "self_", "_private", "größe", "cls"]
+)
 def test_no_parameter_name_is_special(name: str, run: Any) -> None:
     namespace: dict[str, Any] = {}
     exec(f"def f({name}: int) -> int: return {name} + 1", namespace)
@@ -232,7 +238,10 @@ def test_what_a_tool_does_to_its_arguments_stays_inside(run: Any) -> None:
         ({}, "`id`: Field required"),
         ({"id": 5}, "`id`: Input should be a valid string"),
         ({"id": "a", "ctx": {}}, "`ctx`: Extra inputs are not permitted"),
-        ({"id": "a", "sizes": [{"width": 1}, {"width": "x"}]}, "`sizes[1].width`: Input should be a valid integer"),
+        (
+            {"id": "a", "sizes": [{"width": 1}, {"width": "x"}]},
+            "`sizes[1].width`: Input should be a valid integer",
+        ),
         ({"id": "a", "checked": {"name": "a b"}}, "`checked.name`: Value error, no spaces, please"),
         ({"id": "a", "checked": {"name": "explode"}}, "the validator itself is broken"),
         ({"id": "\ud800" * 2, "sizes": 1}, "`sizes`: Input should be a valid list"),
@@ -245,7 +254,9 @@ def test_arguments_that_do_not_fit_are_told_to_the_model_by_field(
     ran = []
 
     @tool
-    def save(ctx: ToolContext, id: str, sizes: list[Size] | None = None, checked: Checked | None = None) -> None:
+    def save(
+        ctx: ToolContext, id: str, sizes: list[Size] | None = None, checked: Checked | None = None
+    ) -> None:
         ran.append(id)
 
     made = python_tool(save)
@@ -275,7 +286,9 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize("levels", [150, 250, 900, 5000])
-@pytest.mark.parametrize("schema", [None, {"type": "object", "properties": {"what": {}}}], ids=["typed", "given"])
+@pytest.mark.parametrize(
+    "schema", [None, {"type": "object", "properties": {"what": {}}}], ids=["typed", "given"]
+)
 def test_deep_arguments_arrive_or_are_refused(levels: int, schema: Any, run: Any) -> None:
     @tool(input_schema=schema)
     def depth(what: Any) -> int:
@@ -402,7 +415,7 @@ def takes_many_contexts(*a: ToolContext) -> None: ...
 def suspends_with_an_opaque(ctx: ToolContext[Opaque, str]) -> None: ...
 def resumes_with_an_opaque(ctx: ToolContext[str, Opaque]) -> None: ...
 def takes_the_unknown(id: "Unheard") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037
-def takes_nonsense(id: "1 +") -> None: ...  # type: ignore  # noqa: F722, PGH003, UP037
+def takes_nonsense(id: "1 +") -> None: ...  # type: ignore  # noqa: F722
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class City(BaseModel):
 async def get_weather(ctx: ToolContext[Question, City], city: str | None = None) -> str:
     """Weather for a city."""
     if city is None and not ctx.resumed:
-        return ctx.suspend(Question(question="Which city?"))  # type: ignore[no-any-return]
+        return ctx.suspend(Question(question="Which city?"))
     return f"Sunny in {city or ctx.resume_data.city}"
 
 
@@ -65,7 +65,8 @@ def test_a_bare_context_allows_any_json(run: Any) -> None:
     made = python_tool(ask)
     assert (made.suspend_schema, made.resume_schema) == (None, None)
     assert run(made) == Suspended(["any", {"n": 2**70}])
-    for answer in (False, 0, "", None, [], {}, "bare", {"deep": [1]}):
+    answers: list[Any] = [False, 0, "", None, [], {}, "bare", {"deep": [1]}]
+    for answer in answers:
         made.check_resume_data(answer)
         assert run(made, resumed=True, resume_data=answer) == Succeeded(answer)
 
@@ -121,7 +122,15 @@ def in_a_helper_thread(ctx: ToolContext) -> str:
 
 @pytest.mark.parametrize(
     "function",
-    [after_return, after_wrong_result, after_error, after_exit, after_second, after_async_error, in_a_helper_thread],
+    [
+        after_return,
+        after_wrong_result,
+        after_error,
+        after_exit,
+        after_second,
+        after_async_error,
+        in_a_helper_thread,
+    ],
 )
 def test_the_call_is_suspended_whatever_happens_then(function: Callable[..., Any], execute: Any) -> None:
     assert execute(function) == Suspended("first")
@@ -277,8 +286,8 @@ def test_what_only_a_validator_knows_is_refused_too() -> None:
 
 def test_schemas_by_hand_for_question_and_answer(run: Any) -> None:
     @tool(suspend_schema={"type": "string"}, resume_schema={"enum": ["S", "M"]})
-    def size(ctx: ToolContext[Question, City]) -> str:
-        return ctx.resume_data if ctx.resumed else ctx.suspend("Which size?")  # type: ignore[return-value,no-any-return]
+    def size(ctx: ToolContext[str, str]) -> str:
+        return ctx.resume_data if ctx.resumed else ctx.suspend("Which size?")
 
     made = python_tool(size)
     assert (made.suspend_schema, made.resume_schema) == ({"type": "string"}, {"enum": ["S", "M"]})
@@ -292,13 +301,22 @@ def test_the_tool_sees_what_it_last_asked_in_its_own_type(run: Any) -> None:
     @tool
     def wizard(ctx: ToolContext[Question, str]) -> str:
         if not ctx.resumed:
-            assert ctx.suspend_payload is None and ctx.resume_data is None
-            return ctx.suspend(Question(question="size?"))  # type: ignore[no-any-return]
+            return ctx.suspend(Question(question="size?"))
         return f"{ctx.suspend_payload.question} {ctx.resume_data}"
 
     made = python_tool(wizard)
     asked = run(made).payload
     assert run(made, resumed=True, resume_data="M", suspend_payload=asked) == Succeeded("size? M")
+
+
+def test_type_checkers_let_code_after_suspend_run() -> None:
+    def ask(ctx: ToolContext[str, int]) -> int:
+        ctx.suspend("first")
+        after: str = 5  # type: ignore[assignment]
+        return len(after)
+
+    with pytest.raises(TypeError):
+        ask(ToolContext())
 
 
 def test_an_old_payload_that_no_longer_fits_is_given_as_it_is(run: Any) -> None:
@@ -307,7 +325,9 @@ def test_an_old_payload_that_no_longer_fits_is_given_as_it_is(run: Any) -> None:
         return ctx.suspend_payload
 
     payload = {"old": "shape"}
-    assert run(python_tool(wizard), resumed=True, resume_data="M", suspend_payload=payload) == Succeeded(payload)
+    assert run(python_tool(wizard), resumed=True, resume_data="M", suspend_payload=payload) == Succeeded(
+        payload
+    )
 
 
 def test_an_answer_no_to_a_confirmation_is_no(run: Any) -> None:

@@ -136,15 +136,15 @@ class Callable_:
     def method(self) -> None: ...
 
 
-@pytest.mark.parametrize(
-    "thing", [5, "name", print, Callable_, Callable_(), functools.partial(add, 1)]
-)
+@pytest.mark.parametrize("thing", [5, "name", print, Callable_, Callable_(), functools.partial(add, 1)])
 def test_only_functions_are_tools(thing: Any) -> None:
     with pytest.raises(DefinitionError, match="@tool is for functions"):
         tool(thing)
 
 
-@pytest.mark.parametrize("function", [yields, yields_async, hides_that_it_yields], ids=["plain", "async", "hidden"])
+@pytest.mark.parametrize(
+    "function", [yields, yields_async, hides_that_it_yields], ids=["plain", "async", "hidden"]
+)
 def test_functions_that_yield_are_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(DefinitionError, match="yields"):
         tool(function)

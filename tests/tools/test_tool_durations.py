@@ -27,7 +27,8 @@ def test_durations(text: object, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "s", "2 s", "2S", "-1s", "0s", "0", "1e3", "inf", "nan", "٣s", "9" * 400, 10**400, True, None, [2]]
+    "text",
+    ["", "s", "2 s", "2S", "-1s", "0s", "0", "1e3", "inf", "nan", "٣s", "9" * 400, 10**400, True, None, [2]],
 )
 def test_everything_else_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="is no duration such as"):

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any
 
 import pytest
@@ -197,19 +197,15 @@ def test_an_async_tool_is_cancelled_at_its_timeout(execute: Any) -> None:
     assert ended == ["cancelled"]
 
 
-def test_an_async_tool_that_will_not_stop_is_unknown(
-    call: MakeCall, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_async_tool_that_will_not_stop_is_unknown(call: MakeCall, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "_GRACE_SECONDS", 0.02)
-    release = []
+    release: list[bool] = []
 
     @tool(timeout="20ms")
     async def stubborn() -> None:
         while not release:
-            try:
+            with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0.005)
-            except asyncio.CancelledError:
-                pass
 
     async def give_up_waiting() -> Outcome:
         outcome = await python_tool(stubborn).execute({}, call())
@@ -398,5 +394,3 @@ def test_standard_output_comes_back_after_an_error() -> None:
     with pytest.raises(ValueError, match="x"), user_output_to_stderr():
         raise ValueError("x")
     assert sys.stdout is before
-
-

@@ -77,7 +77,7 @@ def gives(value: Any, result: Any = None, **options: Any) -> Any:
         ("\ud800", str, "\ud800"),
         (b"caf\xc3\xa9", bytes, "café"),
         ({"a", "b"}, None, ["a", "b"]),
-        (Aliased(kind="k"), Aliased, {"class": "k"}),
+        (Aliased.model_validate({"kind": "k"}), Aliased, {"class": "k"}),
         ({"n": [1, 1.5, None, True]}, Any, {"n": [1, 1.5, None, True]}),
     ],
 )

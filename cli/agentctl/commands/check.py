@@ -13,7 +13,7 @@ from agentctl.commands.session import Session
 
 def command(
     common: Common,
-    agent: Annotated[Path, typer.Argument(metavar="AGENT", help="An agent file, or a folder with agent.yaml.")],
+    agent: Annotated[Path, typer.Argument(metavar="AGENT", help="An agent file, or its folder.")],
 ) -> None:
     from agentctl.output.integrity import show_check
 

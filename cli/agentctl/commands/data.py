@@ -65,7 +65,8 @@ def read_context(given: Sequence[str], stdin: TextIO) -> dict[str, Any]:
             continue
         key, equals, value = each.partition("=")
         if not equals or not key:
-            raise UsageError(f"--context `{each}` is neither KEY=VALUE nor @FILE.json", "--context team=billing")
+            what = f"--context `{each}` is neither KEY=VALUE nor @FILE.json"
+            raise UsageError(what, "--context team=billing")
         context[key] = value
     return context
 

@@ -16,24 +16,22 @@ if TYPE_CHECKING:
     from agentctl.references import Choice
     from agentctl.runner import DecisionOptions
 
-Refs = Annotated[
-    list[str], typer.Argument(metavar="REF...", help="Suspension ids, or runs that wait for one thing.")
-]
-Ref = Annotated[str, typer.Argument(metavar="REF", help="A suspension id, or a run that waits for one thing.")]
+Refs = Annotated[list[str], typer.Argument(metavar="REF...", help="Suspension ids, or runs with one.")]
+Ref = Annotated[str, typer.Argument(metavar="REF", help="A suspension id, or a run with one.")]
 Last = Annotated[bool, typer.Option("--last", help="The latest suspension of the run.")]
 All = Annotated[bool, typer.Option("--all", help="Every suspension of the run.")]
-Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; recorded, and told to the model.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; also told to the model.")]
 By = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Who decides (AGENTCTL_USER, else the login name).")
 ]
-NoDrive = Annotated[bool, typer.Option("--no-drive", help="Record the decision only; another process drives.")]
+NoDrive = Annotated[bool, typer.Option("--no-drive", help="Only record it; another process drives.")]
 AgentPath = Annotated[
     Path | None, typer.Option("--agent", metavar="PATH", help="Where the agent is now, if it moved.")
 ]
 AcceptChanges = Annotated[
     bool, typer.Option("--accept-changes", help="Go on although the tool's definition changed.")
 ]
-SuspendedOk = Annotated[bool, typer.Option("--suspended-ok", help="Exit with 0 where the run waits for a human.")]
+SuspendedOk = Annotated[bool, typer.Option("--suspended-ok", help="Exit with 0 where a human is needed.")]
 
 
 def choice_of(*, last: bool, every: bool) -> Choice:

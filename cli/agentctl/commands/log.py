@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.2
 def command(
     common: Common,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or a unique prefix of 6.")],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show what is added, until the run ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
 ) -> None:
     from agentctl.output.events_json import json_line
     from agentctl.output.log import show_log

@@ -34,7 +34,8 @@ class Common:
 
     def over(self, before: Common) -> Common:
         """These options, and where they were not given those given before the command."""
-        return Common(**{each.name: getattr(self, each.name) or getattr(before, each.name) for each in fields(self)})
+        names = [each.name for each in fields(self)]
+        return Common(**{name: getattr(self, name) or getattr(before, name) for name in names})
 
 
 _PANEL = "Options of every command"

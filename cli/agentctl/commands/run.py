@@ -16,10 +16,10 @@ from agentctl.output.style import is_terminal
 
 def command(
     common: Common,
-    agent: Annotated[Path, typer.Argument(metavar="AGENT", help="An agent file, or a folder with agent.yaml.")],
+    agent: Annotated[Path, typer.Argument(metavar="AGENT", help="An agent file, or its folder.")],
     prompt: Annotated[
         str | None,
-        typer.Argument(metavar="[PROMPT]", help="The task; `-` or nothing: standard input; @FILE.", show_default=False),
+        typer.Argument(metavar="[PROMPT]", help="The task; `-` or nothing: standard input; @FILE."),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="PROVIDER/NAME", help="The model of this run.")
@@ -30,7 +30,7 @@ def command(
     ] = None,
     context: Annotated[
         list[str] | None,
-        typer.Option("--context", metavar="KEY=VALUE|@FILE.json", help="What tools see as context. Repeatable."),
+        typer.Option("--context", metavar="KEY=VALUE|@FILE.json", help="What tools see. Repeatable."),
     ] = None,
     workspace: Annotated[
         Path | None, typer.Option("--workspace", metavar="DIR", help="Where tools work (this folder).")

@@ -14,14 +14,16 @@ import typer
 from agentctl.commands.options import DEFAULT_STORE, STORE_VARIABLE, Common, seconds
 from agentctl.errors import of_store
 from agentctl.exit_status import WORST_FIRST, ExitStatus
+from agentctl.output.failure import show_error
 from agentctl.output.reporter import Reporter, reporter_for
 from agentctl.runtime.signals import DieOf
 
 if TYPE_CHECKING:
     from agentctl.deciding import Signature
     from agentctl.listing import Listed
+    from agentctl.outcome import Outcome
     from agentctl.reader import Reader
-    from agentctl.runner import Outcome, Runner
+    from agentctl.runner import Runner
     from agentctl_store import LocalStore
 
 
@@ -105,14 +107,14 @@ class Session:
     def end_list(self, listed: Listed, status: ExitStatus) -> None:
         """Name the damaged runs, then exit: they never hide the others, and are never nothing."""
         for damaged in listed.damaged:
-            self.reporter.error(of_store(damaged))
+            show_error(of_store(damaged), self.stderr, color=self.color)
         raise typer.Exit(int(ExitStatus.FAILED if listed.damaged else status))
 
     def _show(self, outcome: Outcome, *, suspended_ok: bool) -> None:
         for told in outcome.repeated:
             self.reporter.note(told)
         if outcome.error is not None:
-            self.reporter.error(outcome.error)
+            show_error(outcome.error, self.stderr, color=self.color, debug=self.common.debug)
         payload = outcome.payload
         if suspended_ok and outcome.exit_status is ExitStatus.SUSPENDED:
             payload = {**payload, "exit_status": 0}

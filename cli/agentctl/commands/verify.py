@@ -13,7 +13,7 @@ from agentctl.exit_status import ExitStatus
 
 def command(
     common: Common,
-    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN...]", help="Runs; all where none is named.")] = None,
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN...]", help="Runs (all).")] = None,
 ) -> None:
     from agentctl.output.integrity import show_problems
 

@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from agentctl.errors import AgentctlError
-from agentctl.output.escape import escape_line
+from agentctl.output.escape import escape_line, escape_text
 from agentctl.output.streams import tell
 from agentctl.output.style import Style, use_color
 
 
-def show_error(error: AgentctlError, stderr: TextIO, *, color: bool | None = None) -> None:
-    """`agentctl: what` and `hint: ...` on `stderr`."""
+def show_error(
+    error: AgentctlError, stderr: TextIO, *, color: bool | None = None, debug: bool = False
+) -> None:
+    """`agentctl: what` and `hint: ...` on `stderr`; with `debug`, where an unexpected cause came from."""
+    if debug and error.__cause__ is not None:
+        import traceback
+
+        tell(stderr, escape_text("".join(traceback.format_exception(error.__cause__))))
     style = Style(use_color(stderr, color))
     tell(stderr, "".join(line + "\n" for line in error_lines(error.message, error.hints, style)))
 

@@ -151,7 +151,7 @@ def apply(call: Call, record: Record, run_id: str, *, cancelling: bool = False) 
             return _decided(call, payload)
         case "tool-changed":
             if not call.decided:
-                raise Contradiction(f"call `{call.id}` was not decided, so nobody accepts a change of its tool")
+                raise Contradiction(f"nobody decided call `{call.id}`, nor accepts a change of its tool")
             return _changed(call, payload)
         case "tool-start":
             start = Start(record.at, payload["pid"], payload["host"])

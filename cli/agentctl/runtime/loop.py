@@ -28,10 +28,10 @@ from agentctl.runtime.actions import (
     StepsUsedUp,
     next_actions,
 )
-from agentctl.runtime.call import Call
+from agentctl.runtime.call import Call, Contradiction
 from agentctl.runtime.events import Event, Record, announcement
 from agentctl.runtime.state import Run
-from agentctl_store.errors import NotSaved
+from agentctl_store.errors import Damaged, NotSaved
 
 if TYPE_CHECKING:
     from agentctl.agents.agent import Agent
@@ -238,7 +238,10 @@ class Loop:
                 self._note_decision(self._journal.decision(call.suspension.id))
 
     def _note_decision(self, decision: Mapping[str, Any]) -> None:
-        self.record(records.of_step(self.run, self._world.now(), "decision", decision))
+        try:
+            self.record(records.of_step(self.run, self._world.now(), "decision", decision))
+        except Contradiction as error:
+            raise Damaged(self.run.id, f"a decision does not fit: {error}") from error
 
     # Calls
 
@@ -263,7 +266,7 @@ class Loop:
         self._tasks[call.id] = asyncio.create_task(self._execute(tool, call, key))
 
     def _go_on_changed(self, call: Call, tool: Tool | None) -> None:
-        """Record that a human goes on although the tool is not the one that was reviewed, or hold the call."""
+        """The tool is not the one that was reviewed: a human goes on with it, or the call is held."""
         from agentctl.tools.tool import changed_parts
 
         assert call.definition is not None
@@ -372,10 +375,11 @@ class Loop:
 
     def _model_request(self) -> Request:
         root = self.run.root
+        tools = self._agent.tools.values()
         return Request(
             instructions=self._agent.instructions,
             messages=root.messages,
-            tools=[ToolSpec(tool.id, tool.description, tool.input_schema) for tool in self._agent.tools.values()],
+            tools=[ToolSpec(tool.id, tool.description, tool.input_schema) for tool in tools],
             turn=root.answered + 1,
             parameters=self._agent.parameters,
         )

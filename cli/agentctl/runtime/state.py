@@ -229,9 +229,7 @@ def _step_finish(run: Run, record: Record) -> Run:
     if any(call.phase is not Phase.DONE for call in root.calls):
         raise Contradiction("the step ends before every call has its result")
     results = tuple(ToolResult(call.id, call.tool, call.content, call.is_error) for call in root.calls)
-    ended = replace(
-        root, messages=(*root.messages, *results), calls=(), step_usage=Usage(), finish_reason=""
-    )
+    ended = replace(root, messages=(*root.messages, *results), calls=(), step_usage=Usage(), finish_reason="")
     return replace(run, root=ended)
 
 
@@ -262,9 +260,7 @@ def _error(run: Run, record: Record) -> Run:
     root = run.root
     if root.asking and payload.get("answered"):
         root = replace(root, answered=root.answered + 1)
-    return replace(
-        run, interruption=interruption, usage=run.usage + usage, root=replace(root, asking=False)
-    )
+    return replace(run, interruption=interruption, usage=run.usage + usage, root=replace(root, asking=False))
 
 
 def _finish(run: Run, record: Record) -> Run:

@@ -85,7 +85,11 @@ def undriven_decisions(store: Store, run: Run) -> dict[str, Mapping[str, Any]]:
     if run.cancellation is None:
         wanted |= made & {CANCEL}
     found = {each: store.decision(run.id, each) for each in wanted}
-    return {each: decision for each, decision in found.items() if decision is not None}
+    return {
+        each: decision_content(run.id, each, decision)
+        for each, decision in found.items()
+        if decision is not None
+    }
 
 
 def save(store: Store, run: Run) -> None:
@@ -129,18 +133,32 @@ class StoredJournal:
         found = self._store.decision(self._run_id, decision_id)
         if found is None:
             raise Damaged(self._run_id, f"the decision on `{decision_id[:10]}` disappeared")
-        return decision_content(found)
+        return decision_content(self._run_id, decision_id, found)
 
     def decide(self, decision_id: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
         """See `loop.Journal`."""
         stands, _ = self._store.decide(self._run_id, decision_id, content)
-        return decision_content(stands)
+        return decision_content(self._run_id, decision_id, stands)
 
 
 # What the store adds to a decision to protect it; the rest is the decision.
 _OF_THE_STORE = frozenset({"format", "run_id", "id", "sum"})
+_WITH_DATA = frozenset({"data", "result"})
 
 
-def decision_content(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The decision without what the store added."""
-    return {key: value for key, value in stored.items() if key not in _OF_THE_STORE}
+def decision_content(run_id: str, decision_id: str, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The decision without what the store added. Raises `Damaged` for one that nobody could have made."""
+    made = {key: value for key, value in stored.items() if key not in _OF_THE_STORE}
+    about = None if decision_id == CANCEL else decision_id
+    sound = (
+        made.get("suspension_id") == about
+        and all(isinstance(made.get(key), str) for key in ("verdict", "by", "at", "via"))
+        and (made["verdict"] == CANCEL) == (about is None)
+        and isinstance(made.get("reason"), str | None)
+        and isinstance(made.get("args"), dict | None)
+        and ("data" in made) == (made["verdict"] in _WITH_DATA)
+        and made.get("always") in (None, True)
+    )
+    if not sound:
+        raise Damaged(run_id, f"the decision on `{decision_id[:10]}` is none that could be made")
+    return made

@@ -51,9 +51,7 @@ def status_of(run: Run, *, driven: bool, decided: Set[str] = frozenset()) -> Sta
         return ended
     if driven:
         return "running"
-    kinds = {
-        question.kind for _, question in open_questions(run, driven=False) if question.id not in decided
-    }
+    kinds = {question.kind for _, question in open_questions(run, driven=False) if question.id not in decided}
     if "in_doubt" in kinds:
         return "in_doubt"
     return "suspended" if kinds else "interrupted"

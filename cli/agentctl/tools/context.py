@@ -19,6 +19,8 @@ else:
     Suspend = TypeVar("Suspend")
     Resume = TypeVar("Resume")
 
+Anything = TypeVar("Anything")
+
 
 class ToolContext(Generic[Suspend, Resume]):
     """Give a parameter of a tool this type, by any name, and it gets the context of the call.
@@ -63,7 +65,8 @@ class ToolContext(Generic[Suspend, Resume]):
             """`ToolContext[Question]` is `ToolContext[Question, Any]`, as for type checkers."""
             return super().__class_getitem__(types if isinstance(types, tuple) else (types, Any))
 
-    def suspend(self, payload: Suspend) -> Any:
+    # For type checkers it returns whatever the tool returns, so that `return ctx.suspend(...)` fits.
+    def suspend(self, payload: Suspend) -> Anything:  # type: ignore[type-var]
         """Ask a human, and return: the usual `return ctx.suspend(...)` ends the tool.
 
         Does not raise. The call is suspended whatever the tool does, returns or raises afterwards;
@@ -72,6 +75,7 @@ class ToolContext(Generic[Suspend, Resume]):
         """
         if self._on_suspend is not None:
             self._on_suspend(payload)
+        return None  # type: ignore[return-value]
 
     def emit(self, text: str) -> None:
         """Show progress to whoever watches the run; the model does not see it."""

@@ -13,6 +13,7 @@ import difflib
 import importlib
 import importlib.util
 import os
+import stat
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -82,9 +83,8 @@ class _Target:
 
     def load(self) -> ModuleType:
         """The module, executed. Raises `DefinitionError` that names the line where it broke."""
-        if self.file is not None and not self.file.is_file():
-            what = "is no regular file" if self.file.exists() else "no such file"
-            raise DefinitionError(f"{self}: {what}", *_similar_files(self.file))
+        if self.file is not None:
+            _refuse_no_file(self, self.file)
         try:
             with user_output_to_stderr():
                 return (
@@ -173,6 +173,17 @@ def _named(target: _Target) -> Any:
         ) from None
 
 
+def _refuse_no_file(target: _Target, file: Path) -> None:
+    try:
+        mode = file.stat().st_mode
+    except FileNotFoundError:
+        raise DefinitionError(f"{target}: no such file", *_similar_files(file)) from None
+    except OSError as error:
+        raise DefinitionError(f"{target}: {error.strerror}") from None
+    if not stat.S_ISREG(mode):  # to read from a pipe would wait for ever
+        raise DefinitionError(f"{target}: is no regular file")
+
+
 def _did_you_mean(name: str, candidates: Iterable[str]) -> list[str]:
     near = difflib.get_close_matches(name, list(candidates), n=3, cutoff=0.5)
     return [f"did you mean {' or '.join(f'`{each}`' for each in near)}?"] if near else []
@@ -225,10 +236,11 @@ def _place(target: _Target, error: BaseException) -> str:
     """The line of the user's own code where it broke: the last one in the folder of the file."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if target.file and _beside(frame.filename, target.file)]
+    if not own and target.file:
+        return f"{target}:1:1"
+    own = own or [frame for frame in frames if _of_module(frame.filename)]
     if not own:
-        own = [frame for frame in frames if not frame.filename.startswith("<") and _foreign(frame.filename)]
-    if not own:
-        return f"{target}:1:1" if target.file else str(target)
+        return str(target)
     return f"{shown_path(own[-1].filename)}:{own[-1].lineno or 1}:1"
 
 
@@ -237,9 +249,10 @@ def _beside(filename: str, file: Path) -> bool:
     return path.is_relative_to(file.resolve().parent) and "site-packages" not in path.parts
 
 
-def _foreign(filename: str) -> bool:
-    own = Path(__file__).parent
-    return not Path(filename).is_relative_to(own) and Path(filename) != Path(importlib.__file__ or "")
+def _of_module(filename: str) -> bool:
+    """Whether a line is of the imported module or of what it imports, neither ours nor the importer's."""
+    ours = Path(__file__).parent
+    return not (filename.startswith("<") or filename == importlib.__file__ or ours in Path(filename).parents)
 
 
 def _source_without_loading(target: _Target) -> str:

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from agentctl.tools.source import lines
+
 _PREFIX = "agentctl_agent_"
 
 
@@ -152,7 +154,7 @@ class _Loader(importlib.abc.Loader):
         self._folder.read[self._file] = data
         text = importlib.util.decode_source(data)
         # Without a time of change: the text that was executed stays, whatever becomes of the file.
-        linecache.cache[self.path] = (len(text), None, text.splitlines(keepends=True), self.path)
+        linecache.cache[self.path] = (len(text), None, lines(text), self.path)
         code: CodeType = compile(text, self.path, "exec", dont_inherit=True)
         return code
 

@@ -25,7 +25,7 @@ def source_of(function: Any) -> str | None:
     for node in _functions(text):
         if _first_line(node) == code.co_firstlineno and node.name == code.co_name:
             return _cut(text, node)
-    return _lambda_line(text, code.co_firstlineno) if code.co_name == "<lambda>" else None
+    return _lambdas(text, code.co_firstlineno) if code.co_name == "<lambda>" else None
 
 
 def named_source(text: str, name: str) -> str | None:
@@ -49,6 +49,11 @@ def location_of(function: Any) -> tuple[str, int]:
     """The file of a function, and the line of its `def` or first decorator."""
     code = inspect.unwrap(function).__code__
     return code.co_filename, code.co_firstlineno
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a source text as Python counts them; `str.splitlines` also breaks at form feeds."""
+    return [f"{line}\n" for line in text.split("\n")]
 
 
 def shown_path(path: str | Path) -> str:
@@ -77,21 +82,13 @@ def _first_line(node: _Function) -> int:
 
 
 def _cut(text: str, node: _Function) -> str:
-    lines = text.splitlines(keepends=True)
-    return "".join(lines[_first_line(node) - 1 : node.end_lineno])
+    return "".join(lines(text)[_first_line(node) - 1 : node.end_lineno])
 
 
-def _lambda_line(text: str, line: int) -> str | None:
-    """A lambda has no block of its own; the lines of the smallest statement around it stand for it."""
-    around = [
-        node
-        for node in ast.walk(_tree(text))
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
-    if not around:
-        return None
-    smallest = min(around, key=lambda node: (node.end_lineno or node.lineno) - node.lineno)
-    return "".join(text.splitlines(keepends=True)[smallest.lineno - 1 : smallest.end_lineno])
+def _lambdas(text: str, line: int) -> str | None:
+    """The lambdas that begin in a line, as nothing tells two of them apart."""
+    found = [node for node in ast.walk(_tree(text)) if isinstance(node, ast.Lambda) and node.lineno == line]
+    return "\n".join(ast.get_source_segment(text, node) or "" for node in found) or None
 
 
 def _is_tool_mark(decorator: ast.expr) -> bool:
