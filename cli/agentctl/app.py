@@ -6,6 +6,7 @@ A verb's file is imported when that verb is used, so that listing what waits cos
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from signal import SIGINT, SIGPIPE
@@ -145,6 +146,8 @@ def _status(arguments: Sequence[str]) -> int:
 def _misused(error: typer.TyperException) -> UsageError:
     """What typer says of the arguments, in our words."""
     message = getattr(error, "format_message", lambda: str(error))()
+    message = re.sub(r"No such option: (\S+)", r"no such option `\1`", message)
+    message = re.sub(r" \(Possible options: (.+)\)", r"; did you mean \1?", message)
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if context is not None else "agentctl --help"
     text = " ".join(message.split()).rstrip(".").replace("'", "`")

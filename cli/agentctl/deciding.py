@@ -92,7 +92,7 @@ def content(decision: Decision, suspension_id: str, signed: Signature, accepted:
         case Data(value) | Result(value):
             written["data"] = value
         case Failure(text):
-            written["reason"] = text
+            written["data"] = text
         case Decline() | Retry():
             pass
     return written if accepted is None else {**written, "accepted": accepted}
@@ -121,7 +121,12 @@ def same(wanted: Mapping[str, Any], stands: Mapping[str, Any]) -> bool:
 _HOW = {
     "approval": ("an approval", "agentctl approve {0}", "agentctl decline {0}"),
     "data": ("a data question", "agentctl resume {0} --data JSON"),
-    "in_doubt": ("in doubt", "agentctl resolve {0} --retry | --result JSON | --failed TEXT"),
+    "in_doubt": (
+        "in doubt",
+        "agentctl resolve {0} --retry",
+        "agentctl resolve {0} --result JSON",
+        "agentctl resolve {0} --failed TEXT",
+    ),
 }
 
 

@@ -25,10 +25,12 @@ class AgentctlError(Exception):
     """An error with one clear line, hints that can be typed, and an exit status."""
 
     status = ExitStatus.FAILED
+    has_lines = False
 
     def __init__(self, message: str, *hints: str, status: ExitStatus | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        # What is quoted in a message may hold line ends; only several problems make several lines.
+        self.message = message if self.has_lines else message.replace("\n", "\\n")
+        super().__init__(self.message)
         self.hints: Sequence[str] = hints
         if status is not None:
             self.status = status
@@ -51,6 +53,8 @@ class UsageError(AgentctlError, ValueError):
 
 class DefinitionError(UsageError):
     """An agent definition is invalid; each line of the message is `file:line:column: what`."""
+
+    has_lines = True
 
 
 class NotFound(AgentctlError, LookupError):

@@ -33,7 +33,7 @@ def waiting(store: Store) -> Listed:
 
 
 def runs(store: Store, *, whole_prompts: bool) -> Listed:
-    """Every run, newest first; without `whole_prompts` a long prompt may be cut (`prompt_cut`)."""
+    """Every run, newest first; without `whole_prompts` a long prompt may be cut."""
     listed = Listed()
     listed.rows.extend(view for view, _ in _active(store, listed, whole_prompts=whole_prompts))
     for _, found in store.finished():
@@ -53,7 +53,7 @@ def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tu
             continue
         try:
             if _tells_the_truth(store, run_id, head) and not (whole_prompts and head["run"]["prompt_cut"]):
-                yield head["run"], head["suspensions"]
+                yield _view(head["run"]), head["suspensions"]
                 continue
             view, suspensions, ended = _read_whole(store, run_id)
         except UnknownRun:
@@ -63,6 +63,10 @@ def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tu
             continue
         if not ended:
             yield view, suspensions
+
+
+def _view(run: Json) -> Json:
+    return {key: value for key, value in run.items() if key != "prompt_cut"}
 
 
 def _read_whole(store: Store, run_id: str) -> tuple[Json, list[Json], bool]:

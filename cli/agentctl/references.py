@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentctl import listing
-from agentctl.errors import Conflict, NotFound
+from agentctl.errors import Conflict, Failed, NotFound
 from agentctl.runtime import stored
 from agentctl_store import Store, StoreError
 from agentctl_store.decisions import CANCEL
@@ -48,7 +48,8 @@ def find_questions(store: Store, ref: str, choice: Choice = "one") -> list[Quest
 
     Raises `NotFound`, or `Conflict` where it is ambiguous or waits for nothing.
     """
-    waiting = listing.waiting(store).rows
+    listed = listing.waiting(store)
+    waiting = listed.rows
     runs = _matching(ref, [run_id for run_id, _ in store.run_ids()])
     if ref in runs:
         return _of_run(store, ref, waiting, choice)
@@ -68,6 +69,8 @@ def find_questions(store: Store, ref: str, choice: Choice = "one") -> list[Quest
         raise _ambiguous(ref, [], ended, [])
     if ended:
         return [ended[0]]
+    if listed.damaged:
+        raise _perhaps_damaged(ref, listed.damaged)
     raise _not_found(ref, waiting)
 
 
@@ -76,7 +79,8 @@ def find_run(store: Store, ref: str) -> str:
     runs = _matching(ref, [run_id for run_id, _ in store.run_ids()])
     if ref in runs:
         return ref
-    owners: set[str] = {each["run_id"] for each in listing.waiting(store).rows if _means(ref, each["id"])}
+    listed = listing.waiting(store)
+    owners: set[str] = {each["run_id"] for each in listed.rows if _means(ref, each["id"])}
     every = sorted({*runs, *owners})
     if len(every) > 1:
         raise Conflict(f"`{ref}` is ambiguous: it may be run " + ", ".join(f"`{each}`" for each in every[:8]))
@@ -85,6 +89,8 @@ def find_run(store: Store, ref: str) -> str:
     decided = _decided(store, ref, [run_id for run_id, _ in store.run_ids()])
     if len({each.run_id for each in decided}) == 1:
         return decided[0].run_id
+    if listed.damaged:
+        raise _perhaps_damaged(ref, listed.damaged)
     hint = "agentctl runs" if len(ref) >= SHORTEST_PREFIX else f"give at least {SHORTEST_PREFIX} characters"
     raise NotFound(f"there is no run `{ref}`", hint)
 
@@ -102,11 +108,9 @@ def _of_run(store: Store, run_id: str, waiting: list[Json], choice: Choice) -> l
     if choice == "last":
         found = found[-1:]
     if len(found) > 1 and choice == "one":
-        which = f"agentctl … --last or --all, or one of the ids of run `{run_id}`:"
         raise Conflict(
-            f"run `{run_id}` has {len(found)} suspensions: say which one",
-            which,
-            *[describe(each) for each in found[:_CANDIDATES]],
+            f"run `{run_id}` has {len(found)} suspensions: say which one, or --last or --all",
+            *[how_to_answer(each) for each in found[:_CANDIDATES]],
         )
     if not found:
         raise nothing_waits(store, run_id)
@@ -154,13 +158,28 @@ def describe(suspension: Json) -> str:
     return f"{suspension['id'][:SHOWN]}  {suspension['tool']} {shown}"
 
 
+_ANSWERS = {"approval": "approve {}", "data": "resume {} --data JSON", "in_doubt": "resolve {} --retry"}
+
+
+def how_to_answer(suspension: Json) -> str:
+    """A command to type, and as its comment what it would decide on."""
+    short, _, what = describe(suspension).partition("  ")
+    return f"agentctl {_ANSWERS[suspension['kind']].format(short)}   # {what}"
+
+
 def _ambiguous(ref: str, questions: list[Json], decided: list[Decided], runs: list[str]) -> Conflict:
     candidates = [
-        *[describe(each) for each in questions],
+        *[how_to_answer(each) for each in questions],
         *[f"{each.suspension_id[:20]}  decided by {each.decision['by']}" for each in decided],
         *[f"run {each}" for each in runs],
     ]
     return Conflict(f"`{ref}` is ambiguous: it may be any of {len(candidates)}", *candidates[:_CANDIDATES])
+
+
+def _perhaps_damaged(ref: str, damaged: list[StoreError]) -> Failed:
+    """A run that cannot be read may hold what was asked for: that is not the same as not found."""
+    why = "; ".join(str(each) for each in damaged[:_CANDIDATES])
+    return Failed(f"`{ref}` was not found, but not every run can be read: {why}", "agentctl verify")
 
 
 def _not_found(ref: str, waiting: list[Json]) -> NotFound:
@@ -169,5 +188,5 @@ def _not_found(ref: str, waiting: list[Json]) -> NotFound:
         return NotFound(f"there is no suspension or run `{ref}`", more)
     if not waiting:
         return NotFound(f"there is no suspension or run `{ref}`, and nothing waits", "agentctl runs")
-    waits = [f"waiting: {describe(each)}" for each in waiting[:_CANDIDATES]]
-    return NotFound(f"there is no suspension or run `{ref}`", "agentctl pending", *waits)
+    waits = [how_to_answer(each) for each in waiting[:_CANDIDATES]]
+    return NotFound(f"there is no suspension or run `{ref}`", *waits)

@@ -83,5 +83,5 @@ def changed(ref: str, tool: str, what: Sequence[str], verdict: str) -> Conflict:
     return Conflict(
         f"the definition of `{tool}` changed since the call was reviewed: {', '.join(what)}",
         f"agentctl {verb} {ref} --accept-changes",
-        "agentctl decline or cancel always work",
+        f"agentctl show {ref}",
     )

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,9 @@ class Runner:
         agent = self._load(task.agent)
         given = task.model or (None if agent.model else self._environ.get("AGENTCTL_MODEL") or None)
         model = open_model_of(given, agent, self._environ)
+        for glob in task.require_approval:
+            if not any(fnmatchcase(tool, glob) for tool in agent.tools):
+                self._note(f"warning: --require-approval `{glob}` matches no tool of `{agent.id}`")
         run_id = task.run_id or new_run_id(time.time_ns() // 1_000_000, os.urandom)
         opening = self._opening(task, agent, given)
         try:
@@ -137,9 +141,7 @@ class Runner:
         agent = self._load(task.agent)
         if agent.id != run.agent or task.prompt != run.prompt:
             what = "agent" if agent.id != run.agent else "prompt"
-            raise Conflict(
-                f"run `{run.id}` exists and has another {what}", f"agentctl show {run.id}", "another --run-id"
-            )
+            raise Conflict(f"run `{run.id}` exists and has another {what}", f"agentctl show {run.id}")
         if run.outcome is None:
             return self.drive(run.id, Changes(max_steps=task.max_steps, model=task.model))
         if run.outcome["status"] == "completed":
@@ -171,6 +173,8 @@ class Runner:
         found = [each for ref in refs for each in references.find_questions(store, ref, choice)]
         targets = list({_suspension_id(each): each for each in found}.values())
         questions = [each for each in targets if isinstance(each, Question)]
+        if len(targets) > 1 and isinstance(decision, Approve) and decision.args is not None:
+            raise UsageError("--args is for one call: each has arguments of its own")
         told = [(each.run_id, self._repeat(each, decision)) for each in targets if isinstance(each, Decided)]
         contents = [self._checked(each, decision, signed, options) for each in questions]
         for question, content in zip(questions, contents, strict=True):
@@ -251,6 +255,7 @@ class Runner:
             run_id,
             lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, options.agent), changes),
             repeated,
+            recorded=True,
         )
 
     def cancel(self, ref: str, signed: Signature) -> Outcome:
@@ -263,7 +268,9 @@ class Runner:
         elif run.outcome["status"] != "cancelled":
             status = run.outcome["status"]
             raise Conflict(f"run `{run_id}` has already ended: {status}", f"agentctl show {run_id}")
-        outcome = self._outcome_of(run_id, lambda: self._driver.go_on(run_id, _no_agent, Changes()))
+        outcome = self._outcome_of(
+            run_id, lambda: self._driver.go_on(run_id, _no_agent, Changes()), recorded=True
+        )
         if outcome.payload["status"] == "cancelled":
             return self._outcome(stored.load_run(self._store, run_id), recorded_only=True)
         return outcome
@@ -292,29 +299,39 @@ class Runner:
     # Outcomes
 
     def _outcome_of(
-        self, run_id: str, drive: Callable[[], Driven], repeated: tuple[str, ...] = ()
+        self,
+        run_id: str,
+        drive: Callable[[], Driven],
+        repeated: tuple[str, ...] = (),
+        *,
+        recorded: bool = False,
     ) -> Outcome:
-        """Drive, and say how the run stands, also where this process could not drive it."""
+        """Drive, and say how the run stands, also where this process could not drive it.
+
+        `recorded`: a decision was made for it, which stands whatever happens here.
+        """
         try:
             driven = drive()
         except RunExists:
             raise
         except Exception as error:  # the run stands somewhere, whatever went wrong here
-            return self._failed(run_id, explained(error), repeated)
+            return self._failed(run_id, explained(error), repeated, recorded=recorded)
         if driven.changed and driven.status is None:
             call_id, changed = next(iter(driven.changed.items()))
             tool = next(call.tool for call in driven.run.root.calls if call.id == call_id)
-            error_ = review.changed(run_id, tool, changed, "resume")
-            return self._outcome(driven.run, error=error_, repeated=repeated)
+            refusal = review.changed(run_id, tool, changed, "resume")
+            return self._outcome(driven.run, error=refusal, repeated=repeated)
         return self._outcome(driven.run, status=driven.status, signum=driven.signum, repeated=repeated)
 
-    def _failed(self, run_id: str, error: AgentctlError, repeated: tuple[str, ...]) -> Outcome:
+    def _failed(
+        self, run_id: str, error: AgentctlError, repeated: tuple[str, ...], *, recorded: bool
+    ) -> Outcome:
         """The run could not be driven here: say so, with how it stands, where that can be told."""
         try:
             standing = stored.standing(self._store, run_id)
         except StoreError:
             raise error from error.__cause__
-        if isinstance(error, Busy) and standing.decided:
+        if isinstance(error, Busy) and recorded:
             error = Busy(
                 f"{error.message}; the decision is recorded, and that process will see it", *error.hints
             )

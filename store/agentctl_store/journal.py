@@ -126,15 +126,17 @@ def _cut(fd: int, size: int) -> None:
 class Reader:
     """Iterates over the records after `start`, each verified; `tail` says how far it has come.
 
-    A torn last line is left out. Raises `FileNotFoundError`, `Refused` or `Damaged`.
+    A torn last line is left out. Raises `FileNotFoundError` or `Refused` at once, `Damaged` on the way.
+    To be iterated once, at once: it holds the file open until then.
     """
 
     def __init__(self, path: str, store: str, run_id: str, start: Tail | None = None) -> None:
-        self._path, self._store, self._run_id = path, store, run_id
+        self._store, self._run_id = store, run_id
+        self._file = os.fdopen(atomic.open_read(path), "rb", buffering=_CHUNK)
         self.tail = start or Tail()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        with os.fdopen(atomic.open_read(self._path), "rb", buffering=_CHUNK) as file:
+        with self._file as file:
             file.seek(self.tail.size)
             for line in file:
                 if not line.endswith(b"\n") and _is_torn(line):
@@ -167,7 +169,7 @@ def _verified(line: bytes, tail: Tail, store: str, run_id: str) -> dict[str, Any
     """The record in a line that follows `tail`. Raises `Damaged`."""
     where = f"{NAME} line {tail.seq + 1}"
     record = _checked(line, where, run_id)
-    if record.get("seq") != tail.seq + 1:
+    if type(record.get("seq")) is not int or record["seq"] != tail.seq + 1:
         raise Damaged(run_id, f"{where} has seq {record.get('seq')!r}")
     if record.get("prev") != tail.sum:
         raise Damaged(run_id, f"{where} does not follow the line before it")

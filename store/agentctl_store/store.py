@@ -17,7 +17,7 @@ from agentctl_store import atomic, decisions, journal, lease, snapshot, verify
 from agentctl_store.errors import Damaged, NotSaved, RunEnded, RunExists, StoreError, UnknownRun, as_damage
 from agentctl_store.ids import check_id, is_id
 from agentctl_store.journal import Reader, Tail
-from agentctl_store.layout import Layout
+from agentctl_store.layout import Layout, reading
 from agentctl_store.protocol import Json, Place, Store, Stored
 
 __all__ = ["LocalStore", "Store", "Stored"]
@@ -292,12 +292,13 @@ class LocalStore:
 
     def journal(self, run_id: str, after_seq: int = 0) -> Iterator[Json]:
         """See `Store.journal`. Following continues where the last call of this instance ended."""
+        self._locate(run_id)
+        return self._later(run_id, after_seq)
+
+    def _later(self, run_id: str, after_seq: int) -> Iterator[Json]:
         known = self._followed.get(run_id)
         start = known if known is not None and known.seq == after_seq else None
         reader = self._read(run_id, lambda folder, _: self._reader(run_id, folder, start))
-        return self._later(run_id, reader, after_seq)
-
-    def _later(self, run_id: str, reader: Reader, after_seq: int) -> Iterator[Json]:
         for record in reader:
             if record["seq"] > after_seq:
                 yield record
@@ -308,12 +309,12 @@ class LocalStore:
 
     def verify(self, run_id: str, known_ids: Collection[str] = ()) -> list[str]:
         """See `Store.verify`."""
-        folder, _ = self._locate(run_id)
-        return verify.run_problems(self, folder, run_id, known_ids)
+        return self._read(run_id, lambda folder, _: verify.run_problems(self, folder, run_id, known_ids))
 
     def verify_store(self) -> list[str]:
         """See `Store.verify_store`."""
-        return verify.store_problems(self._layout)
+        with reading():
+            return verify.store_problems(self._layout)
 
     # Finding and reading
 
@@ -324,10 +325,11 @@ class LocalStore:
         if self._layout.store_id() is None:
             return None
         # In this order a run that is put away meanwhile is seen at least once.
-        for parent, finished in ((self._layout.active, False), (self._layout.finished, True)):
-            folder = os.path.join(parent, run_id)
-            if atomic.is_folder(parent) and atomic.is_folder(folder):
-                return folder, finished
+        with reading():
+            for parent, finished in ((self._layout.active, False), (self._layout.finished, True)):
+                folder = os.path.join(parent, run_id)
+                if atomic.is_folder(parent) and atomic.is_folder(folder):
+                    return folder, finished
         return None
 
     def _locate(self, run_id: str) -> tuple[str, bool]:

@@ -103,7 +103,7 @@ def test_data_that_breaks_the_schema_names_the_field_and_the_question_still_wait
     (asked,) = asking(project, WEATHER, call("get_weather", "w1"))
     for data in ('{"city": 5}', "{}", '{"city": null}', '{"city": ["Oslo"]}', '{"town": "Oslo"}'):
         refused = project.resume(asked["id"], "--data", data, status=2)
-        assert "`city`" in refused.stderr, refused.story()
+        assert "city" in refused.stderr, refused.story()
         assert refused.result["error"]["code"] == "usage"
         project.resume(asked["id"], "--no-drive", "--data", data, status=2)
     for data in ('"Oslo"', "null", "[]", "true"):
@@ -136,9 +136,9 @@ def test_data_that_is_not_json_is_refused_and_the_question_still_waits(project: 
         "@two.json",
         "-",
     ):
-        refused = project.resume(asked["id"], "--data", data, status=(2, 3) if data.startswith("@") else 2)
+        refused = project.resume(asked["id"], "--data", data, status=2)
         assert refused.stderr.startswith("agentctl: "), refused.story()
-    assert project.resume(asked["id"], "--data", "@missing.json", status=2).stderr.count("missing.json") >= 1
+    assert "missing.json" in project.resume(asked["id"], "--data", "@missing.json", status=2).stderr
     assert project.fx() == [] and project.only()["id"] == asked["id"]
 
 
@@ -334,7 +334,7 @@ def test_only_true_is_true(project: Project) -> None:
     (asked,) = asking(project, CONFIRM, call("wipe", "w1", disk="sda"))
     for value in ('"false"', '"true"', '"yes"', "1", "0", "null", "[]"):
         refused = project.resume(asked["id"], "--data", f'{{"confirmed": {value}}}', status=2)
-        assert "`confirmed`" in refused.stderr, refused.story()
+        assert "confirmed" in refused.stderr, refused.story()
     assert project.fx() == [] and project.only()["id"] == asked["id"]
     project.resume(asked["id"], "--data", '{"confirmed": true}', status=0)
     assert project.fx_calls() == ["w1"]

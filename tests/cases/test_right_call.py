@@ -158,10 +158,11 @@ def test_a_prefix_that_matches_two_suspensions_is_ambiguous_and_both_are_listed(
     for run in (one, other):
         project.run("Go", "--run-id", run, status=8)
     both = {suspension_id(one), suspension_id(other)}
-    for verb in (project.approve, project.decline, project.resume):
+    for verb in (project.approve, project.decline):
         refused = verb(prefix, status=5)
         assert all(each[:10] in refused.stderr for each in both), refused.story()
-    project.cli("show", prefix, status=5)
+    for refused in (project.resume(prefix, status=5), project.cli("show", prefix, status=5)):
+        assert one in refused.stderr and other in refused.stderr, refused.story()
     assert project.fx() == [] and set(ids(project.pending())) == both | {trial["id"]}
     project.approve(suspension_id(one)[:10], status=0)
     assert len(project.fx()) == 1

@@ -384,6 +384,16 @@ def no_key(project: Project) -> tuple[str, ...]:
     return ("run", str(project.agent(model="openai/gpt-5-mini")), "Hello")
 
 
+def at_its_end(project: Project) -> tuple[str, ...]:
+    script = [turn(call("read_record", "c1", id="7"))]
+    return ("run", str(project.agent(tools=READ, script=script)), "Read 7")
+
+
+def reading(project: Project) -> tuple[str, ...]:
+    script = [turn(call("read_record", "c1", id="7")), say("Done")]
+    return ("run", str(project.agent(tools=READ, script=script)), "Read 7")
+
+
 Command = Callable[[Project], tuple[str, ...]]
 OUTCOMES: dict[str, tuple[int, Command]] = {
     "completed": (0, lambda project: ("run", str(project.agent(script=[say("Hello")])), "Hello")),
@@ -393,7 +403,7 @@ OUTCOMES: dict[str, tuple[int, Command]] = {
     "declined": (0, lambda project: ("decline", waiting(project))),
     "decided": (0, lambda project: ("approve", waiting(project), "--no-drive")),
     "cancelled": (0, lambda project: (waiting(project), ("cancel", project.the_run()["run_id"]))[1]),
-    "script at its end": (1, lambda project: ("run", str(project.agent(script=[])), "Hello")),
+    "script at its end": (1, at_its_end),
     "damaged": (1, damaged),
     "empty prompt": (2, lambda project: ("run", str(project.agent(script=[say("Hello")])), " ")),
     "no data": (2, lambda project: ("resume", asking(project), "--data", "Oslo")),
@@ -408,11 +418,6 @@ OUTCOMES: dict[str, tuple[int, Command]] = {
     "budget used up": (9, lambda project: (*reading(project), "--max-steps", "1")),
     "timeout": (124, timing_out),
 }
-
-
-def reading(project: Project) -> tuple[str, ...]:
-    script = [turn(call("read_record", "c1", id="7")), say("Done")]
-    return ("run", str(project.agent(tools=READ, script=script)), "Read 7")
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -444,12 +449,13 @@ def two_lines(project: Project) -> tuple[str, ...]:
     return ("run", str(project.agent(tools=SLOW, script=script)), "Go")
 
 
-@pytest.mark.parametrize("options", [(), ("--json",)], ids=["plain", "--json"])
+@pytest.mark.parametrize(("options", "lines"), [((), 1), (("--json",), 4)], ids=["plain", "--json"])
 def test_a_reader_that_leaves_ends_the_process_by_sigpipe_and_the_run_goes_on_later(
-    project: Project, shell: Shell, options: tuple[str, ...]
+    project: Project, shell: Shell, options: tuple[str, ...], lines: int
 ) -> None:
+    """The lines are those up to the call of the tool, in which the reader leaves."""
     words = " ".join(two_lines(project) + options)
-    script = f"agentctl {words} | {{ head -1; exec <&-; touch left; }}; exit ${{PIPESTATUS[0]}}"
+    script = f"agentctl {words} | {{ head -{lines}; exec <&-; touch left; }}; exit ${{PIPESTATUS[0]}}"
     process = shell(script)
     project.wait_for("left")
     project.wait_for("a.started")

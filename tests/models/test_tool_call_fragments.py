@@ -48,7 +48,7 @@ def test_an_index_that_starts_at_one_is_an_index() -> None:
     assert calls(fragment(1, "a", "f", '{"x":'), fragment(1, arguments="1}")) == [("a", "f", '{"x":1}')]
 
 
-@pytest.mark.parametrize("index", [MISSING, None, "zero", True, [0]])
+@pytest.mark.parametrize("index", [MISSING, None, "zero", [0]])
 def test_without_a_usable_index_a_fragment_goes_on_with_the_last_call(index: object) -> None:
     assert calls(fragment(index, "a", "f", '{"x":'), fragment(index, arguments="1}")) == [
         ("a", "f", '{"x":1}')
@@ -120,6 +120,10 @@ def test_the_same_id_under_two_indexes_is_two_calls() -> None:
         ("c", "f", PARIS),
         ("c", "f", PARIS),
     ]
+
+
+def test_the_same_id_under_two_indexes_is_two_calls_also_without_arguments() -> None:
+    assert calls(fragment(0, "c", "f", ""), fragment(1, "c", "f", "")) == [("c", "f", ""), ("c", "f", "")]
 
 
 def test_the_same_id_without_index_is_two_calls_when_the_first_is_whole() -> None:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from agentctl.errors import DefinitionError, NotFound
+from agentctl.errors import Conflict, DefinitionError, Failed, NotFound
 from agentctl.output.reporter import Reporter, reporter_for
 from agentctl.runtime.events import Event
 
@@ -109,7 +109,8 @@ def test_the_texts_of_two_steps_do_not_run_together(
     shown = Shown()
     for step, text in enumerate((first, second), 1):
         shown.reporter.event(event("step-start", step=step))
-        shown.reporter.event(event("text-delta", text=text))
+        for piece in (text[:4], text[4:]):
+            shown.reporter.event(event("text-delta", text=piece))
         shown.reporter.event(event("step-finish", step=step))
     text = shown.reporter.text
     shown.reporter.result(RUN, outcome())
@@ -143,6 +144,17 @@ def test_text_and_messages_do_not_share_a_line_where_they_share_a_place(
     assert written() == f"Deleting.\nfirst\nsecond\nDone.\nrun {RUN} cancelled\n"
 
 
+def test_a_message_that_ended_the_last_line_leaves_nothing_to_end(
+    event: Events, outcome: Outcomes, both: Callable[[], tuple[TextIO, TextIO, Callable[[], str]]]
+) -> None:
+    stdout, stderr, written = both()
+    reporter = reporter_for(json=False, quiet=False, color=False, stdout=stdout, stderr=stderr)
+    reporter.event(event("text-delta", text="Done."))
+    reporter.note("note")
+    reporter.result(RUN, outcome())
+    assert written() == "Done.\nnote\n"
+
+
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[Callable[[], tuple[TextIO, TextIO, Callable[[], str]]]]:
     """Makes two streams that end in one file, as with `2>&1`, and what was written to it."""
@@ -158,6 +170,18 @@ def both(tmp_path: Path) -> Iterator[Callable[[], tuple[TextIO, TextIO, Callable
     yield make
     for stream in opened:
         stream.close()
+
+
+def test_a_prompt_begins_on_a_line_of_its_own(
+    event: Events,
+    suspension: Suspensions,
+    both: Callable[[], tuple[TextIO, TextIO, Callable[[], str]]],
+) -> None:
+    stdout, stderr, written = both()
+    reporter = reporter_for(json=False, quiet=True, color=False, stdout=stdout, stderr=stderr, prompts=True)
+    reporter.event(event("text-delta", text="Deleting."))
+    reporter.event(event("tool-call-approval", **suspension()))
+    assert written() == "Deleting.\n"
 
 
 # A broken answer
@@ -402,6 +426,23 @@ def test_an_error_is_told_once(event: Events, outcome: Outcomes) -> None:
     by_error.reporter.error(NotFound("no run `abc`"))
     by_error.reporter.result(None, outcome(status="error", error={**error, "message": "no run `abc`"}))
     assert by_error.stderr == "agentctl: no run `abc`\n"
+
+
+def test_an_error_that_says_what_to_type_is_the_only_advice(outcome: Outcomes) -> None:
+    shown = Shown()
+    shown.reporter.error(Conflict("the definition changed", "agentctl resume RUN --accept-changes"))
+    shown.reporter.result(RUN, outcome(status="interrupted"))
+    assert shown.stderr == "agentctl: the definition changed\nhint: agentctl resume RUN --accept-changes\n"
+
+
+def test_where_an_unexpected_error_came_from_is_told_with_debug_only() -> None:
+    error = Failed("it broke")
+    error.__cause__ = ValueError("because \x1b")
+    shown = Shown()
+    shown.reporter.error(error)
+    assert shown.stderr == "agentctl: it broke\n"
+    shown.reporter.error(error, debug=True)
+    assert shown.stderr.endswith("ValueError: because \\x1b\nagentctl: it broke\n")
 
 
 def test_each_problem_of_a_definition_has_its_line() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from agentctl.output.lists import show_damaged, show_pending, show_runs
+from agentctl.output.lists import show_pending, show_runs
 
 AT = "2026-12-01T14:29:27.123Z"
 RUN = "20261201-abc123"
@@ -126,14 +126,28 @@ def test_a_table_fits_the_terminal(
     suspension: Make, run: Make, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    long = "漢字" * 5000
-    for written, _ in (
-        pending(suspension(args={"id": long}), stdout=terminal(), color=False),
-        runs(run(prompt=long), stdout=terminal(), color=False),
-    ):
+    for prompt in ("漢字" * 5000, "漢字" * columns, "漢" * columns):
+        written = pending(suspension(args={"id": prompt}), stdout=terminal(), color=False)[0]
+        written += runs(run(prompt=prompt), stdout=terminal(), color=False)[0]
         rows = [line for line in written.splitlines() if "…" not in line or not line.startswith("… is cut")]
         assert max(map(cell_len, rows)) <= columns
-        assert any(line.endswith("…") for line in rows)
+        assert sum(line.endswith("…") for line in rows) == 2
+
+
+def test_columns_are_left_out_before_the_last_one_becomes_too_narrow(
+    suspension: Make, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = []
+    for columns in (99, 97, 78, 60):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        written, _ = pending(suspension(), stdout=terminal(), color=False)
+        heads.append(written.splitlines()[0].split())
+    assert heads == [
+        ["ID", "RUN", "KIND", "AGENT", "TOOL", "SINCE", "ARGUMENTS"],
+        ["ID", "RUN", "KIND", "AGENT", "TOOL", "ARGUMENTS"],
+        ["ID", "KIND", "AGENT", "TOOL", "ARGUMENTS"],
+        ["3f2a9c81d0"],
+    ]
 
 
 def test_a_narrow_terminal_shows_one_thing_below_the_other_and_ids_whole(
@@ -185,16 +199,7 @@ def test_an_empty_list_is_said_to_be_empty_on_a_terminal(terminal: Terminal) -> 
     assert runs(stdout=terminal()) == ("", "there are no runs\n")
 
 
-# Damage
-
-
-def test_a_damaged_run_is_named_on_standard_error_with_what_to_type() -> None:
-    stderr = io.StringIO()
-    show_damaged([(RUN, "its snapshot is cut\x1b short")], stderr, store="/my runs")
-    assert stderr.getvalue() == (
-        f"agentctl: run `{RUN}` is damaged: its snapshot is cut\\x1b short\n"
-        f"hint: agentctl verify {RUN} --store '/my runs'\n"
-    )
+# Cost
 
 
 def test_a_piped_list_loads_nothing_heavy() -> None:

@@ -196,8 +196,7 @@ def test_a_record_is_a_line_of_when_what_whose_and_the_rest() -> None:
     }
     show_log([record], stdout)
     assert stdout.getvalue() == (
-        f'{AT}  tool-call  records  tool_call_id=c1  args={{"id": "a\\u001b"}}  '
-        'text="two words"  none=null  =""\n'
+        f'{AT}  tool-call  records  tool_call_id=c1  args={{"id": "a\\u001b"}}  text="two words"  =""\n'
     )
 
 
@@ -205,7 +204,7 @@ def test_a_long_value_in_the_log_says_how_much_is_missing() -> None:
     stdout = io.StringIO()
     payload = {"text": "x" * 2500}
     show_log([{"at": AT, "type": "answer", "agent_path": [], "payload": payload}], stdout)
-    assert stdout.getvalue().endswith('x" … 2,000 more characters\n')
+    assert stdout.getvalue().endswith('x" … 2,300 more characters\n')
 
 
 def test_records_are_shown_as_they_come() -> None:

@@ -35,7 +35,7 @@ assert streams.stdin is sys.stdin and streams.stdin.read() == ""
 file = open("file", "w")
 assert file.fileno() > 2
 put(streams.stdout, "out\\n"); tell(streams.stderr, "err\\n"); print("print")
-os.system("echo from a child; echo from a child >&2")
+assert os.system("echo from a child && echo from a child >&2") == 0
 assert close_outputs() is None
 open("done", "w").close()
 """
@@ -43,8 +43,6 @@ open("done", "w").close()
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "done").exists()
     assert (tmp_path / "file").read_bytes() == b""
-    assert b"Traceback" not in done.stderr
-    assert b"Bad file descriptor" not in done.stderr
 
 
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "latin-1"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -168,6 +169,28 @@ def test_records_out_of_order_or_missing_are_found(store: LocalStore, run: str, 
             LocalStore(store.path).load(run)
 
 
+@pytest.mark.parametrize(
+    "change, problem",
+    [
+        ({"type": "edited"}, "line 3 does not follow the line before it"),
+        ({"prev": "f" * 64}, "line 2 does not follow the line before it"),
+        ({"seq": 7}, "line 2 has seq 7"),
+        ({"seq": 2.0}, "line 2 has seq 2.0"),
+        ({"seq": True}, "line 2 has seq True"),
+    ],
+)
+def test_an_edited_record_is_found_even_if_its_checksum_was_made_to_fit(
+    store: LocalStore, run: str, folder: Path, change: dict[str, object], problem: str
+) -> None:
+    path = folder / "journal.jsonl"
+    one, two, three = path.read_bytes().splitlines(keepends=True)
+    record = json.loads(two)
+    del record["sum"]
+    path.write_bytes(one + signed({**record, **change}) + three)
+    with pytest.raises(Damaged, match=problem):
+        store.load(run)
+
+
 def test_a_snapshot_of_an_earlier_time_still_fits_and_one_of_another_history_does_not(
     store: LocalStore, run: str, folder: Path
 ) -> None:
@@ -206,6 +229,22 @@ def test_a_run_copied_to_another_store_is_damaged_and_a_copied_store_is_not(
         other.load(run)
     assert isinstance(dict(other.heads())[run], Damaged)
     assert isinstance(dict(other.heads())["mine"], dict)
+
+
+def test_an_ended_run_copied_to_another_name_or_store_is_damaged(
+    store: LocalStore, run: str, tmp_path: Path
+) -> None:
+    store.append(run, [{"type": "finish"}])
+    store.finish(run)
+    other = LocalStore(tmp_path / "other")
+    other.create("mine", {}, {}, [{"type": "start"}])
+    for place, name in ((store, "run2"), (other, run)):
+        shutil.copytree(store.path / "finished" / run, place.path / "finished" / name)
+        with pytest.raises(Damaged, match=f"written for run `{run}`"):
+            place.load(name)
+        with pytest.raises(Damaged):
+            list(place.journal(name))
+        assert isinstance(dict(place.finished())[name], Damaged)
 
 
 def test_a_damaged_run_does_not_hide_the_others(store: LocalStore, run: str, folder: Path) -> None:
@@ -333,8 +372,6 @@ def test_symlinks_in_a_run_are_refused_and_named(
 def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(
     store: LocalStore, decided: str, folder: Path, name: str
 ) -> None:
-    import os
-
     (folder / name).unlink()
     os.mkfifo(folder / name)
     with pytest.raises(Refused, match="not a regular file"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import http.server
 import json
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -368,11 +370,24 @@ def test_a_schema_that_is_changed_afterwards_changes_nothing() -> None:
 
 
 def test_a_reference_to_elsewhere_is_never_fetched() -> None:
-    @tool(input_schema={"type": "object", "properties": {"id": {"$ref": "http://127.0.0.1:9/schema"}}})
-    def save(id: Any = None) -> None: ...
+    asked: list[str] = []
 
-    with pytest.raises(InvalidArguments, match="schema cannot be used"):
-        python_tool(save).check_args({"id": 1})
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        reference = {"$ref": f"http://127.0.0.1:{server.server_port}/schema"}
+
+        @tool(input_schema={"type": "object", "properties": {"id": reference}})
+        def save(id: Any = None) -> None: ...
+
+        with pytest.raises(InvalidArguments, match="schema cannot be used"):
+            python_tool(save).check_args({"id": 1})
+        server.shutdown()
+    assert asked == []
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_the_payload_is_what_it_was_when_it_was_asked(execute: Any) -> None:
     assert execute(ask) == Suspended({"n": 1})
 
 
-def test_a_context_that_outlives_its_tool_asks_nothing(execute: Any) -> None:
+def test_a_context_that_outlives_its_tool_asks_and_tells_nothing(run: Any) -> None:
     kept: list[ToolContext] = []
     told: list[str] = []
 
@@ -237,7 +237,7 @@ def test_a_context_that_outlives_its_tool_asks_nothing(execute: Any) -> None:
         kept.append(ctx)
         return "done"
 
-    assert execute(leak) == Succeeded("done")
+    assert run(python_tool(leak), emit=told.append) == Succeeded("done")
     with pytest.raises(RuntimeError, match="has ended"):
         kept[0].suspend("too late")
     kept[0].emit("too late")

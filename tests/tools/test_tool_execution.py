@@ -247,23 +247,23 @@ async def cancelled(made: PythonTool, call: CallInfo, times: int = 1) -> asyncio
 
 
 def test_cancelling_stops_an_async_tool(call: MakeCall) -> None:
-    ended = []
+    ended: list[str] = []
 
     @tool
     async def slow() -> None:
         try:
             await asyncio.sleep(PATIENCE)
         finally:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.05)
             ended.append("cleaned up")
 
-    async def cancel() -> None:
+    async def cancel() -> list[str]:
         task = await cancelled(python_tool(slow), call())
         with pytest.raises(asyncio.CancelledError):
             await task
+        return list(ended)
 
-    asyncio.run(cancel())
-    assert ended == ["cleaned up"]
+    assert asyncio.run(cancel()) == ["cleaned up"]
 
 
 def test_cancelling_waits_for_a_sync_tool_so_that_its_result_is_known(

@@ -169,11 +169,15 @@ def test_a_folder_of_files_without_init_is_a_package(write_files: Any, run: Any)
     assert run(load_tools("tools.py", folder)[0]) == Succeeded(7)
 
 
-def test_a_data_folder_does_not_hide_an_installed_package(write_files: Any) -> None:
-    folder = write_files(
-        tools=HEAD + "import json\n@tool\ndef x() -> str: return json.dumps(1)\n", json__in__x=""
-    )
-    assert load_tools("tools.py", folder)[0].id == "x"
+def test_a_data_folder_does_not_hide_an_installed_package(write_files: Any, run: Any) -> None:
+    source = HEAD + "import json\n@tool\ndef x() -> str: return json.dumps(1)\n"
+    folder = write_files(tools=source, json__in__example="")
+    assert run(load_tools("tools.py", folder)[0]) == Succeeded("1")
+
+
+def test_nothing_in_the_folder_takes_our_own_name(write_files: Any) -> None:
+    folder = write_files(tools=tools_source("a"), agentctl="raise ValueError('not this one')")
+    assert load_tools("tools.py", folder)[0].id == "a"
 
 
 def test_files_of_an_agent_never_hide_modules_from_others(write_files: Any) -> None:

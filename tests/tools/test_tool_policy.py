@@ -215,6 +215,14 @@ def test_loading_that_never_ends_asks_a_human() -> None:
     assert verdict == Verdict(True, "policy `policy.py:gate` gave no answer within 0.05s")
 
 
+def test_leaving_while_it_is_loaded_asks_a_human() -> None:
+    def load() -> Any:
+        raise SystemExit(0)
+
+    verdict = asyncio.run(Policy("policy.py:gate", load).ask(policy_call()))
+    assert verdict == Verdict(True, "policy `policy.py:gate` could not be loaded: SystemExit: 0")
+
+
 def test_ten_seconds_are_the_default() -> None:
     assert "timeout: float = 10.0" in Path(Policy.__init__.__code__.co_filename).read_text()
 

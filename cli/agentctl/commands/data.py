@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
+from agentctl import strict_json
 from agentctl.errors import UsageError
 
 
@@ -37,9 +38,7 @@ def read_json(given: str, stdin: TextIO, option: str) -> Any:
     """The JSON that an option carries. Raises `UsageError` with what to type instead."""
     text = read_text(given, stdin, option)
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise UsageError(f"{option} is nested too deeply") from error
+        return strict_json.loads(text)
     except ValueError as error:
         hints = []
         if given == text and text.strip() and "'" not in text:
@@ -69,7 +68,3 @@ def read_context(given: Sequence[str], stdin: TextIO) -> dict[str, Any]:
             raise UsageError(what, "--context team=billing")
         context[key] = value
     return context
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

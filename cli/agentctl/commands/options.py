@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from pathlib import Path
 from signal import SIGINT, SIGPIPE
 from typing import Annotated, Any
 
@@ -16,14 +15,14 @@ from agentctl.errors import UsageError
 from agentctl.runtime.signals import DieOf
 
 STORE_VARIABLE = "AGENTCTL_STORE"
-DEFAULT_STORE = Path(".runs")
+DEFAULT_STORE = ".runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
     """The options of every command; None or False where they were not given."""
 
-    store: Path | None = None
+    store: str | None = None
     json: bool = False
     quiet: bool = False
     no_color: bool = False
@@ -34,14 +33,17 @@ class Common:
 
     def over(self, before: Common) -> Common:
         """These options, and where they were not given those given before the command."""
-        names = [each.name for each in fields(self)]
-        return Common(**{name: getattr(self, name) or getattr(before, name) for name in names})
+
+        def chosen(name: str) -> Any:
+            own = getattr(self, name)
+            return getattr(before, name) if own is None or own is False else own
+
+        return Common(**{each.name: chosen(each.name) for each in fields(self)})
 
 
-_PANEL = "Options of every command"
 _DECLARED: dict[str, Any] = {
     "store": Annotated[
-        Path | None,
+        str | None,
         typer.Option("--store", metavar="DIR", help="Where runs are kept (AGENTCTL_STORE, else ./.runs)."),
     ],
     "json": Annotated[bool, typer.Option("--json", help="JSON for programs, on standard output.")],

@@ -13,6 +13,8 @@ from agentctl.commands.session import Session
 from agentctl.errors import UsageError
 from agentctl.output.style import is_terminal
 
+_EXAMPLE = 'agentctl run AGENT "what to do"'
+
 
 def command(
     common: Common,
@@ -63,5 +65,8 @@ def command(
 
 def _prompt(given: str | None, session: Session) -> str:
     if given is None and is_terminal(session.stdin):
-        raise UsageError("the prompt is missing", 'agentctl run AGENT "what to do"')
-    return read_text("-" if given is None else given, session.stdin, "the prompt")
+        raise UsageError("the prompt is missing", _EXAMPLE)
+    text = read_text("-" if given is None else given, session.stdin, "the prompt")
+    if given is None and not text.strip():
+        raise UsageError("there is no prompt: none was given, and standard input is empty", _EXAMPLE)
+    return text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agentctl.commands.options import DEFAULT_STORE, STORE_VARIABLE, Common, seconds
-from agentctl.errors import of_store
+from agentctl.errors import UsageError, of_store
 from agentctl.exit_status import WORST_FIRST, ExitStatus
 from agentctl.output.failure import show_error
 from agentctl.output.reporter import Reporter, reporter_for
@@ -43,13 +43,17 @@ class Session:
     @property
     def store_option(self) -> str | None:
         """The store as the user named it, for commands to type next."""
-        return str(self.common.store) if self.common.store else None
+        return self.common.store
 
     @cached_property
     def store(self) -> LocalStore:
         from agentctl_store import LocalStore
 
-        given = self.common.store or self.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+        given = self.common.store
+        if given is None:
+            given = self.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+        if not given or "\0" in given:
+            raise UsageError("--store is empty; it names the folder where runs are kept", "--store .runs")
         return LocalStore(Path(given))
 
     @cached_property
@@ -61,7 +65,16 @@ class Session:
             stdout=self.stdout,
             stderr=self.stderr,
             store=self.store_option,
+            prompts=self.may_prompt,
         )
+
+    @cached_property
+    def may_prompt(self) -> bool:
+        """Whether a person is there to be asked."""
+        from agentctl.output.prompt import may_prompt
+
+        no_input, json = self.common.no_input, self.common.json
+        return may_prompt(self.stdin, self.stderr, self.environ, no_input=no_input, json=json)
 
     @cached_property
     def reader(self) -> Reader:
@@ -121,21 +134,21 @@ class Session:
         self.reporter.result(outcome.run_id, payload)
 
     def _converse(self, outcome: Outcome) -> Outcome:
-        """On a terminal, ask about what waits, as long as the person answers."""
-        from agentctl.output.prompt import may_prompt
-
-        stands = outcome
-        while stands.exit_status is ExitStatus.SUSPENDED and may_prompt(
-            self.stdin,
-            self.stderr,
-            self.environ,
-            no_input=self.common.no_input,
-            json=self.common.json,
-        ):
-            following = self._ask_about(stands.suspensions[0])
-            if following is None:
+        """On a terminal, ask about each thing that waits; what is not answered stays waiting."""
+        stands, left = outcome, set[str]()
+        while self.may_prompt and stands.exit_status in (ExitStatus.SUSPENDED, ExitStatus.IN_DOUBT):
+            asked = next(
+                (
+                    each
+                    for each in stands.suspensions
+                    if each["kind"] != "in_doubt" and each["id"] not in left
+                ),
+                None,
+            )
+            if asked is None:
                 break
-            stands = following
+            left.add(asked["id"])
+            stands = self._ask_about(asked) or stands
         return stands
 
     def _ask_about(self, suspension: Mapping[str, Any]) -> Outcome | None:

@@ -149,7 +149,7 @@ def _arguments(value: object) -> str:
 def _index(value: object) -> int | None:
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) else None
 
 
 def _new_id(taken: set[str]) -> str:

@@ -26,7 +26,7 @@ _DONE = {
     "failed": "settled as failed:",
     "cancel": "cancelled",
 }
-_CUT_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{0,3})?\Z")
+_CUT_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-f]{0,3})?\Z")
 
 
 class Brief(NamedTuple):
@@ -83,7 +83,7 @@ def _shorten(value: Any, limit: int) -> Brief:
 def _shorten_text(text: str, limit: int) -> Brief:
     if len(text) <= limit:
         return Brief(text, False)
-    kept = _CUT_ESCAPE.sub("", text[:limit])
+    kept = _CUT_ESCAPE.sub(r"\1", text[:limit])
     return Brief(f"{kept} {_more(len(text) - len(kept))}", True)
 
 

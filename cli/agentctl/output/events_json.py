@@ -67,8 +67,8 @@ class JsonReporter:
         self._write("result", run_id, self._now(), self._top, (), payload)
         self._begin()
 
-    def error(self, error: AgentctlError) -> None:
-        show_error(error, self._stderr, color=self._color)
+    def error(self, error: AgentctlError, *, debug: bool = False) -> None:
+        show_error(error, self._stderr, color=self._color, debug=debug)
 
     def note(self, text: str) -> None:
         if not self._quiet:

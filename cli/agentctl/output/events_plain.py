@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from agentctl.output.answer import AnswerText
 from agentctl.output.describe import PROGRESS_LIMIT, brief, command, decided, next_commands, waits_for
 from agentctl.output.escape import escape_line
-from agentctl.output.failure import error_lines
+from agentctl.output.failure import error_lines, traceback_lines
 from agentctl.output.screen import Screen
 from agentctl.output.style import Style
 
@@ -60,6 +60,7 @@ class PlainReporter:
         self._half = False  # text of a step that is not finished stands on the screen
         self._told: set[str] = set()  # suspensions
         self._failed = False  # an error was shown
+        self._advised = False  # and it said what to type next
         self._tools: dict[str, str] = {}  # tool call id -> tool
         self._lines: dict[tuple[str, ...], str] = {}  # unfinished lines of sub-agents' text
 
@@ -77,15 +78,16 @@ class PlainReporter:
             self._abandon()
         self._screen.end_text()
         if payload.get("error") and not self._failed:
-            self._problem(payload["error"])
+            self._problem_of(payload["error"])
         for suspension in payload["suspensions"]:
             self._wait(suspension)
         self._outcome(run_id, payload["status"])
         self._begin()
 
-    def error(self, error: AgentctlError) -> None:
-        self._failed = True
-        self._lines_of(error_lines(error.message, error.hints, self._style))
+    def error(self, error: AgentctlError, *, debug: bool = False) -> None:
+        if debug:
+            self._lines_of(traceback_lines(error))
+        self._problem(error.message, error.hints)
 
     def note(self, text: str) -> None:
         self._progress(escape_line(text))
@@ -162,12 +164,15 @@ class PlainReporter:
     def _error(self, event: Event) -> None:
         self._abandon()
         self._answer.end_step()
-        self._problem(event.payload)
+        self._problem_of(event.payload)
 
     # --- lines
 
     def _wait(self, suspension: Mapping[str, Any]) -> None:
-        if suspension["id"] in self._told or (self._prompts and suspension["kind"] != "in_doubt"):
+        if self._prompts and suspension["kind"] != "in_doubt":
+            self._screen.new_line()
+            return
+        if suspension["id"] in self._told:
             return
         self._told.add(suspension["id"])
         first, *more = waits_for(suspension)
@@ -180,7 +185,7 @@ class PlainReporter:
         match status:
             case "cancelled":
                 self._progress(f"run {escape_line(run_id)} cancelled")
-            case "interrupted":
+            case "interrupted" if not self._advised:
                 self._progress(f"run {escape_line(run_id)} is saved; to go on:")
                 self._progress(f"  {command('resume', run_id, store=self._store)}")
             case "decided":
@@ -192,10 +197,13 @@ class PlainReporter:
             self._half = False
             self._lines_of([self._style.red("the answer broke off; the text above is abandoned")])
 
-    def _problem(self, error: Mapping[str, Any]) -> None:
+    def _problem_of(self, error: Mapping[str, Any]) -> None:
+        self._problem(error["message"], [error["hint"]] if error.get("hint") else [])
+
+    def _problem(self, message: str, hints: Sequence[str]) -> None:
         self._failed = True
-        hints = [error["hint"]] if error.get("hint") else []
-        self._lines_of(error_lines(error["message"], hints, self._style))
+        self._advised = self._advised or bool(hints)
+        self._lines_of(error_lines(message, hints, self._style))
 
     def _about_call(self, event: Event, text: str) -> None:
         self._progress(self._style.dim(self._from(event) + text))

@@ -15,12 +15,18 @@ def show_error(
     error: AgentctlError, stderr: TextIO, *, color: bool | None = None, debug: bool = False
 ) -> None:
     """`agentctl: what` and `hint: ...` on `stderr`; with `debug`, where an unexpected cause came from."""
-    if debug and error.__cause__ is not None:
-        import traceback
+    lines = traceback_lines(error) if debug else []
+    lines += error_lines(error.message, error.hints, Style(use_color(stderr, color)))
+    tell(stderr, "".join(line + "\n" for line in lines))
 
-        tell(stderr, escape_text("".join(traceback.format_exception(error.__cause__))))
-    style = Style(use_color(stderr, color))
-    tell(stderr, "".join(line + "\n" for line in error_lines(error.message, error.hints, style)))
+
+def traceback_lines(error: AgentctlError) -> list[str]:
+    """Where the unexpected cause of an error came from; nothing for one that was expected."""
+    if error.__cause__ is None:
+        return []
+    import traceback
+
+    return escape_text("".join(traceback.format_exception(error.__cause__))).splitlines()
 
 
 def error_lines(message: str, hints: Sequence[str], style: Style) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any, TextIO
 from agentctl.output.describe import brief, command, one_line, short_id
 from agentctl.output.escape import escape_line
 from agentctl.output.events_json import json_line
-from agentctl.output.failure import error_lines
 from agentctl.output.streams import put, tell
 from agentctl.output.style import Style, is_terminal, terminal_width, use_color
 
@@ -62,21 +61,6 @@ def show_runs(
         heads = ("RUN", "STATUS", "AGENT", "UPDATED", "PROMPT")
         cells = [_run_cells(one) for one in known]
         _show_table(heads, cells, stdout, Style(use_color(stdout, color)), spare=("UPDATED", "AGENT"))
-
-
-def show_damaged(
-    damaged: Iterable[tuple[str, str]],
-    stderr: TextIO,
-    *,
-    color: bool | None = None,
-    store: str | None = None,
-) -> None:
-    """Name the runs that cannot be read: pairs of run id and reason."""
-    style = Style(use_color(stderr, color))
-    for run_id, reason in damaged:
-        typed = command("verify", run_id, store=store)
-        lines = error_lines(f"run `{run_id}` is damaged: {reason}", [typed], style)
-        tell(stderr, "".join(line + "\n" for line in lines))
 
 
 def _pending_row(suspension: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
-from agentctl.output.describe import brief
+from agentctl.output.describe import PROGRESS_LIMIT, brief
 from agentctl.output.escape import escape_line
 from agentctl.output.streams import put
 from agentctl.output.style import Style, use_color
 
-_LIMIT = 500
 _WORD = re.compile(r"[\w.:/-]{1,100}")
 
 
@@ -27,7 +26,11 @@ def _line(record: Mapping[str, Any], style: Style) -> str:
         style.dim(escape_line(record["at"])),
         style.bold(escape_line(record["type"])),
         escape_line("/".join(record["agent_path"])),
-        *(f"{escape_line(key)}={_value(value)}" for key, value in record["payload"].items()),
+        *(
+            f"{escape_line(key)}={_value(value)}"
+            for key, value in record["payload"].items()
+            if value is not None
+        ),
     ]
     return "  ".join(column for column in columns if column)
 
@@ -35,4 +38,4 @@ def _line(record: Mapping[str, Any], style: Style) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str) and _WORD.fullmatch(value):
         return escape_line(value)
-    return brief(value, _LIMIT).text
+    return brief(value, PROGRESS_LIMIT).text

@@ -31,8 +31,8 @@ class Reporter(Protocol):
         """Show how the run stands; the payload is that of the `result` line."""
         ...
 
-    def error(self, error: AgentctlError) -> None:
-        """Show an error that is no event of the run."""
+    def error(self, error: AgentctlError, *, debug: bool = False) -> None:
+        """Show an error that is no event of the run; with `debug`, where its cause came from."""
         ...
 
     def note(self, text: str) -> None:

@@ -45,11 +45,15 @@ class Screen:
 
     def line(self, line: str) -> None:
         """Show a message."""
+        self.new_line()
+        tell(self._stderr, line + "\n")
+
+    def new_line(self) -> None:
+        """Let what comes on standard error begin on a line of its own."""
         self._release()
         if self._open and self._shared and not self._broken:
             tell(self._stderr, "\n")
             self._broken = True
-        tell(self._stderr, line + "\n")
 
     def _release(self) -> None:
         if self._escaped:

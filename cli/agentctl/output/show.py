@@ -20,7 +20,6 @@ _RUN_FIELDS = (
     ("started", "started_at"),
     ("updated", "updated_at"),
     ("finished", "finished_at"),
-    ("reason", "finish_reason"),
 )
 
 
@@ -53,8 +52,11 @@ def show_run(
 
 def _run(run: Mapping[str, Any], style: Style) -> list[str]:
     fields = [(head, escape_line(str(run[name]))) for head, name in _RUN_FIELDS if run.get(name)]
-    if run.get("usage"):
-        fields.append(("usage", ", ".join(f"{name} {count}" for name, count in run["usage"].items())))
+    if run.get("finish_reason") != run["status"] and run.get("finish_reason"):
+        fields.append(("reason", escape_line(run["finish_reason"])))
+    usage = ", ".join(f"{name} {count}" for name, count in (run.get("usage") or {}).items() if count)
+    if usage:
+        fields.append(("usage", usage))
     if run.get("error"):
         fields.append(("error", escape_line(f"{run['error']['code']}: {run['error']['message']}")))
     lines = [f"{style.bold(head.ljust(8))}  {text}" for head, text in fields]

@@ -97,6 +97,8 @@ def _optional(kind: Any, data: Mapping[str, Any] | None) -> Any:
 def _check_question(run: Run, call: Call) -> None:
     """A question whose id is not the fingerprint of its call was edited by hand: never ask it."""
     asked = call.suspension
+    if (asked is None) == (call.phase is Phase.WAITING):
+        raise Contradiction(f"call `{call.id}` is {call.phase.value}, which does not fit its question")
     if asked is None:
         return
     subject = asked.payload if asked.kind == "data" else call.args

@@ -62,6 +62,14 @@ _FROM: Mapping[str, frozenset[Phase]] = {
     "tool-error": frozenset({Phase.STARTED, Phase.SETTLED}),
     "tool-output-denied": frozenset({Phase.SETTLED}),
 }
+# Once the run is cancelled nothing starts, and what is open is closed without running.
+_OPEN = frozenset({Phase.PROPOSED, Phase.GATED, Phase.WAITING, Phase.READY, Phase.SETTLED})
+_WHEN_CANCELLED: Mapping[str, frozenset[Phase]] = {
+    "tool-start": frozenset(),
+    "tool-retry": frozenset(),
+    "tool-error": _OPEN | {Phase.STARTED},
+    "tool-output-denied": _OPEN,
+}
 CALL_RECORDS = frozenset(_FROM) - {"decision"}
 
 
@@ -138,15 +146,15 @@ def apply(call: Call, record: Record, run_id: str, *, cancelling: bool = False) 
 
     `cancelling` allows open calls to be closed without running them.
     """
-    closing = cancelling and record.type in ("tool-error", "tool-output-denied")
-    if call.phase not in _FROM[record.type] and not (closing and call.phase is not Phase.DONE):
+    allowed = _WHEN_CANCELLED if cancelling and record.type in _WHEN_CANCELLED else _FROM
+    if call.phase not in allowed[record.type]:
         raise Contradiction(f"`{record.type}` for call `{call.id}`, which is {call.phase.value}")
     payload = record.payload
     match record.type:
         case "tool-call":
             return _judged(call, payload)
         case "tool-call-approval" | "tool-call-suspended":
-            return _asked(call, payload, run_id, record.call_path)
+            return _asked(call, record, run_id)
         case "decision":
             return _decided(call, payload)
         case "tool-changed":
@@ -155,13 +163,13 @@ def apply(call: Call, record: Record, run_id: str, *, cancelling: bool = False) 
             return _changed(call, payload)
         case "tool-start":
             start = Start(record.at, payload["pid"], payload["host"])
-            return replace(call, phase=Phase.STARTED, attempt=call.attempt + 1, start=start, decided=False)
+            return replace(call, phase=Phase.STARTED, attempt=call.attempt + 1, start=start)
         case "tool-retry":
             if call.definition is None or not call.definition.idempotent:
                 raise Contradiction(f"retry of call `{call.id}`, whose tool is not idempotent")
             return replace(call, phase=Phase.READY, start=None)
         case _:
-            return _done(call, record.type, payload)
+            return _done(call, record.type, payload, cancelling=cancelling)
 
 
 def _judged(call: Call, payload: Mapping[str, Any]) -> Call:
@@ -170,6 +178,8 @@ def _judged(call: Call, payload: Mapping[str, Any]) -> Call:
     if payload["verdict"] == "refuse":
         told = Settlement("tool-error", {"error": payload["error"]})
         return replace(call, phase=Phase.SETTLED, settlement=told)
+    if payload["verdict"] not in ("ask", "run"):
+        raise Contradiction(f"call `{call.id}` has the verdict {payload['verdict']!r}, which is none")
     phase = Phase.GATED if payload["verdict"] == "ask" else Phase.READY
     definition = _definition(payload["definition"])
     return replace(call, phase=phase, definition=definition, reason=payload["reason"])
@@ -186,9 +196,15 @@ def _definition(frozen: Mapping[str, Any]) -> Definition:
     return Definition(frozen["digest"], frozen["parts"], frozen["idempotent"], frozen.get("input_schema"))
 
 
-def _asked(call: Call, payload: Mapping[str, Any], run_id: str, call_path: Sequence[str]) -> Call:
+_KINDS = {"tool-call-approval": ("approval",), "tool-call-suspended": ("data", "in_doubt")}
+
+
+def _asked(call: Call, record: Record, run_id: str) -> Call:
+    payload = record.payload
     kind, asked = payload["kind"], payload["suspend_payload"]
-    if payload["id"] != question_id(call, run_id, call_path, kind, asked):
+    if kind not in _KINDS[record.type]:
+        raise Contradiction(f"`{record.type}` about call `{call.id}` with a question of kind {kind!r}")
+    if payload["id"] != question_id(call, run_id, record.call_path, kind, asked):
         raise Contradiction(f"the question about call `{call.id}` does not fit the call")
     suspension = Suspension(
         id=payload["id"],
@@ -211,6 +227,8 @@ def _decided(call: Call, payload: Mapping[str, Any]) -> Call:
         raise Contradiction(f"a decision on another question than the one call `{call.id}` waits for")
     if payload["verdict"] not in VERDICTS[suspension.kind]:
         raise Contradiction(f"`{payload['verdict']}` does not answer a question of kind {suspension.kind}")
+    if "args" in payload and not isinstance(payload["args"], Mapping):
+        raise Contradiction(f"the edited arguments of call `{call.id}` are no object")
     answered = replace(call, suspension=None, start=None, accepted=payload.get("accepted"))
     match payload["verdict"]:
         case "approve" if "args" in payload:
@@ -227,11 +245,15 @@ def _decided(call: Call, payload: Mapping[str, Any]) -> Call:
         case "result":
             told = Settlement("tool-result", {"result": payload["data"]})
         case _:
-            told = Settlement("tool-error", {"error": payload["reason"]})
+            told = Settlement("tool-error", {"error": payload["data"]})
     return replace(answered, phase=Phase.SETTLED, settlement=told)
 
 
-def _done(call: Call, kind: str, payload: Mapping[str, Any]) -> Call:
+def _done(call: Call, kind: str, payload: Mapping[str, Any], *, cancelling: bool) -> Call:
+    if call.settlement is not None and not cancelling:
+        told = {"type": kind, **{key: payload.get(key) for key in call.settlement.payload}}
+        if not same_json(told, {"type": call.settlement.type, **call.settlement.payload}):
+            raise Contradiction(f"call `{call.id}` was settled otherwise")
     match kind:
         case "tool-result":
             content, is_error = _text(payload["result"]), False
@@ -239,7 +261,7 @@ def _done(call: Call, kind: str, payload: Mapping[str, Any]) -> Call:
             content, is_error = f"Error: {payload['error']}", True
         case _:
             content, is_error = payload["reason"], False
-    if call.edited and kind != "tool-output-denied":
+    if call.edited and call.attempt:
         ran = json.dumps(call.args, ensure_ascii=False)
         content = f"(The user changed the arguments; the tool ran with {ran}.)\n{content}"
     # Nothing of a finished call is needed but its result: the snapshot stays small.

@@ -119,8 +119,12 @@ class Driver:
         news = stored.undriven_decisions(self._store, run)
         if not (news or next_actions(run) or run.interruption or changes.max_steps or changes.model):
             return Driven(run)
-        closing = run.cancellation is not None or CANCEL in news
-        return self._drive(run, None if closing else agent_of(run), changes)
+        if run.cancellation is not None or CANCEL in news:
+            return self._drive(run, None, changes)
+        agent = agent_of(run)
+        # What cannot be used is refused before it is recorded.
+        model = open_model_of(changes.model, agent, self._environ) if agent and changes.model else None
+        return self._drive(run, agent, changes, model=model)
 
     def _drive(
         self,
@@ -139,7 +143,7 @@ class Driver:
 
         def open_model() -> Model:
             assert agent is not None
-            return model or self.open_model(loop.run, agent)
+            return model or open_model_of(loop.run.model, agent, self._environ)
 
         loop = Loop(run, agent, journal, world, open_model, accept_changes=changes.accept)
         process.loop = loop
@@ -180,10 +184,6 @@ class Driver:
         elsewhere = ", ".join(f"`{key}`" for key in sorted(changed) if key != "tools")
         if elsewhere:
             self._note(f"warning: {elsewhere} of agent `{run.agent}` changed since the run last went on")
-
-    def open_model(self, run: Run, agent: Agent) -> Model:
-        """The model that the run asks: the one it was given, else the agent's."""
-        return open_model_of(run.model, agent, self._environ)
 
 
 def open_model_of(given: str | None, agent: Agent, environ: Mapping[str, str]) -> Model:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agentctl.errors import Failed, ModelError
+from agentctl.errors import AgentctlError, Failed, ModelError
 from agentctl.models.protocol import Answer, Request, ToolSpec
 from agentctl.runtime import approval, records, state
 from agentctl.runtime.actions import (
@@ -28,7 +28,7 @@ from agentctl.runtime.actions import (
     StepsUsedUp,
     next_actions,
 )
-from agentctl.runtime.call import Call, Contradiction
+from agentctl.runtime.call import Call, Contradiction, question_id
 from agentctl.runtime.events import Event, Record, announcement
 from agentctl.runtime.state import Run
 from agentctl_store.errors import Damaged, NotSaved
@@ -159,9 +159,9 @@ class Loop:
         if judged:
             await self._judge(judged)
         elif asked:
+            self._use_grants(asked)
             now = self._world.now()
             self.record(*[records.approval_question(self.run, now, call) for call in asked])
-            self._use_grants()
         else:
             for action in actions:
                 if self.stopped is None:
@@ -212,21 +212,24 @@ class Loop:
         now = self._world.now()
         self.record(*[records.of_step(self.run, now, "tool-call", payload) for payload in payloads])
 
-    def _use_grants(self) -> None:
-        """`approve --always`: a human has decided these very calls already."""
-        for call in state.waiting(self.run):
+    def _use_grants(self, asked: list[Call]) -> None:
+        """`approve --always`: a human has decided these very calls already.
+
+        The decision comes before the question, so that no crash leaves the question open.
+        """
+        for call in asked:
             grant = state.granted(self.run, call)
-            if grant is None or call.suspension is None or call.suspension.kind != "approval":
-                continue
-            content = {
-                "suspension_id": call.suspension.id,
-                "verdict": "approve",
-                "by": grant.by,
-                "at": self._world.now(),
-                "via": "always",
-                "reason": None,
-            }
-            self._note_decision(self._journal.decide(call.suspension.id, content))
+            if grant is not None:
+                suspension_id = question_id(call, self.run.id, self.run.root.call_path, "approval")
+                content = {
+                    "suspension_id": suspension_id,
+                    "verdict": "approve",
+                    "by": grant.by,
+                    "at": self._world.now(),
+                    "via": "always",
+                    "reason": None,
+                }
+                self._journal.decide(suspension_id, content)
 
     def _absorb_decisions(self) -> None:
         """Take note of what humans decided since the last look."""
@@ -312,10 +315,13 @@ class Loop:
 
     async def _wait_for_a_tool(self, timeout: float | None) -> None:
         wake = asyncio.ensure_future(self._wake.wait())
-        await asyncio.wait(
-            {*self._tasks.values(), wake}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
-        )
+        running = {*self._tasks.values(), wake}
+        await asyncio.wait(running, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         wake.cancel()
+        self._take_outcomes()
+
+    def _take_outcomes(self) -> None:
+        """Record what became of the tools that are done."""
         for call_id in [call_id for call_id, task in self._tasks.items() if task.done()]:
             task = self._tasks.pop(call_id)
             call = self._call(call_id)
@@ -335,7 +341,7 @@ class Loop:
 
         run, now = self.run, self._world.now()
         if task.cancelled():
-            return records.doubt(run, now, call, "It was cancelled while it ran")
+            return records.recovery(run, now, call, "It was cancelled while it ran")
         match task.result():
             case Succeeded(value):
                 return records.of_call(run, now, call, "tool-result", {"result": value})
@@ -354,7 +360,7 @@ class Loop:
     async def _ask_model(self) -> None:
         try:
             model = self._model = self._model or self._open_model()
-        except ModelError as error:
+        except AgentctlError as error:
             self._model_failed(error, answered=False)
             return
         step = {"step": self.run.root.step + 1}
@@ -401,13 +407,16 @@ class Loop:
         now = self._world.now()
         self.record(records.answer(self.run, now, message_, answer.finish_reason, answer.usage))
 
-    def _model_failed(self, error: ModelError, *, answered: bool) -> None:
+    def _model_failed(self, error: AgentctlError, *, answered: bool) -> None:
         hint = error.hints[0] if error.hints else None
-        if error.ends_run:
+        if isinstance(error, ModelError) and error.ends_run:
             told = {"code": error.code, "message": error.message, "hint": hint}
             self.record(records.finish(self.run, self._world.now(), "failed", "error", told))
-        else:
-            self._interrupt(error.code, error.message, hint, "error", answered=answered)
+            return
+        # Nothing else means that nothing has changed, which would not be true any more.
+        code = error.code if isinstance(error, ModelError) else "failed"
+        usage = {"requests": 1 if answered else 0}
+        self._interrupt(code, error.message, hint, "error", answered=answered, usage=usage)
 
     # Stopping
 
@@ -423,11 +432,13 @@ class Loop:
             self._world.note(f"waiting for {tools} to finish; stop again to leave it in doubt")
         while self._tasks and stop.wait:
             await self._wait_for_a_tool(None)
-        if any(task.cancelling() for task in self._tasks.values()):
-            await self._wait_for_a_tool(CANCEL_SECONDS)
+        cancelled = {task for task in self._tasks.values() if task.cancelling()}
+        if cancelled:
+            await asyncio.wait(cancelled, timeout=CANCEL_SECONDS)
+            self._take_outcomes()
         now = self._world.now()
-        left = [records.doubt(self.run, now, self._call(call_id), stop.message) for call_id in self._tasks]
-        if left:
-            self.record(*left)
+        calls = [self._call(call_id) for call_id in self._tasks]
+        if calls:
+            self.record(*[records.recovery(self.run, now, call, stop.message) for call in calls])
         if self.run.outcome is None:
             self._interrupt(stop.code, stop.message, f"agentctl resume {self.run.id}", "error")

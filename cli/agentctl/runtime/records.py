@@ -67,22 +67,22 @@ def doubt(run: Run, now: str, call: Call, reason: str | None = None) -> Record:
     return of_step(run, now, "tool-call-suspended", suspension_view(run, call, question))
 
 
-def recovery(run: Run, now: str, call: Call) -> Record:
-    """What becomes of a started call whose process is gone."""
-    if call.definition is not None and call.definition.idempotent:
+def recovery(run: Run, now: str, call: Call, reason: str | None = None) -> Record:
+    """What becomes of a started call that no process runs any more."""
+    if run.cancellation is None and call.definition is not None and call.definition.idempotent:
         return of_call(run, now, call, "tool-retry", {})
-    return doubt(run, now, call)
+    return doubt(run, now, call, reason)
 
 
 def closing(run: Run, now: str, call: Call) -> Record:
     """What becomes of an open call when the run is cancelled."""
     assert run.cancellation is not None
     by, kind = run.cancellation.by, call.suspension.kind if call.suspension else None
-    if kind == "in_doubt":
+    if kind == "in_doubt" or (kind is None and call.attempt and not call.resumed):
         error = f"Cancelled by {by}; the tool was started and its outcome is unknown"
         return of_call(run, now, call, "tool-error", {"error": error})
-    if kind == "data":
-        error = f"Cancelled by {by} before the question was answered"
+    if kind == "data" or call.attempt:
+        error = f"Cancelled by {by} before it went on"
         return of_call(run, now, call, "tool-error", {"error": error})
     reason = run.cancellation.reason or DENIED
     return of_call(run, now, call, "tool-output-denied", {"reason": reason, "by": by})

@@ -133,6 +133,8 @@ def apply(run: Run, record: Record) -> Run:
     """The run after `record`; raises `Contradiction` for one that cannot happen now."""
     if run.outcome is not None:
         raise Contradiction(f"`{record.type}` after the run ended")
+    if (record.agent_path, record.call_path) != (run.root.agent_path, run.root.call_path):
+        raise Contradiction(f"`{record.type}` for an agent that this run does not have")
     after = _APPLY.get(record.type, _apply_to_conversation)(run, record)
     return replace(after, updated_at=record.at)
 
@@ -201,6 +203,8 @@ def _step_start(run: Run, record: Record) -> Run:
     root = run.root
     if root.calls or root.asking or isinstance(root.messages[-1], Assistant):
         raise Contradiction("a model request before every call has its result")
+    if run.cancellation is not None:
+        raise Contradiction("a model request after the run was cancelled")
     return replace(run, root=replace(root, step=root.step + 1, asking=True))
 
 
@@ -211,6 +215,8 @@ def _answer(run: Run, record: Record) -> Run:
     message = message_from_json(record.payload["message"])
     if not isinstance(message, Assistant):
         raise Contradiction("an answer that is no answer")
+    if with_unique_ids(run, message) != message:
+        raise Contradiction("an answer that uses the id of a call twice")
     usage = Usage(**record.payload["usage"])
     answered = replace(
         root,
@@ -226,7 +232,7 @@ def _answer(run: Run, record: Record) -> Run:
 
 def _step_finish(run: Run, record: Record) -> Run:
     root = run.root
-    if any(call.phase is not Phase.DONE for call in root.calls):
+    if not root.finish_reason or any(call.phase is not Phase.DONE for call in root.calls):
         raise Contradiction("the step ends before every call has its result")
     results = tuple(ToolResult(call.id, call.tool, call.content, call.is_error) for call in root.calls)
     ended = replace(root, messages=(*root.messages, *results), calls=(), step_usage=Usage(), finish_reason="")
@@ -235,6 +241,8 @@ def _step_finish(run: Run, record: Record) -> Run:
 
 def _decision(run: Run, record: Record) -> Run:
     if record.payload["verdict"] == "cancel":
+        if run.cancellation is not None:
+            raise Contradiction("the run is cancelled twice")
         by, reason = record.payload["by"], record.payload["reason"]
         return replace(run, cancellation=Cancellation(by, reason))
     for call in waiting(run):
@@ -245,9 +253,12 @@ def _decision(run: Run, record: Record) -> Run:
 
 
 def _grant(call: Call, record: Record) -> tuple[Grant, ...]:
-    if not record.payload.get("always") or call.definition is None or call.args is None:
+    payload = record.payload
+    if payload.get("always") is not True or call.definition is None or call.args is None:
         return ()
-    by = record.payload["by"]
+    if payload["verdict"] != "approve" or "args" in payload:
+        raise Contradiction("only an approval of the call as it was asked holds for later calls")
+    by = payload["by"]
     return (Grant(record.agent_path, call.tool, call.args, call.definition.digest, by),)
 
 
@@ -264,8 +275,15 @@ def _error(run: Run, record: Record) -> Run:
 
 
 def _finish(run: Run, record: Record) -> Run:
-    if any(call.phase is not Phase.DONE for call in run.root.calls):
-        raise Contradiction("the run ends with open calls")
+    root, status = run.root, record.payload["status"]
+    answered = not root.asking and isinstance(root.messages[-1], Assistant)
+    sound = {
+        "completed": answered,
+        "cancelled": run.cancellation is not None,
+        "failed": True,
+    }
+    if root.calls or root.finish_reason or not sound.get(status, False):
+        raise Contradiction(f"the run ends as {status!r} before it could")
     return replace(run, finished_at=record.at, outcome=record.payload)
 
 

@@ -143,7 +143,7 @@ class StoredJournal:
 
 # What the store adds to a decision to protect it; the rest is the decision.
 _OF_THE_STORE = frozenset({"format", "run_id", "id", "sum"})
-_WITH_DATA = frozenset({"data", "result"})
+_WITH_DATA = frozenset({"data", "result", "failed"})
 
 
 def decision_content(run_id: str, decision_id: str, stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def finish_reason(run: Run, status: Status) -> str | None:
         return status
     if status == "interrupted" and run.interruption is not None:
         return run.interruption.finish_reason
-    return None if status == "running" else "error"
+    return None
 
 
 def error_view(run: Run, status: Status) -> dict[str, Any] | None:

@@ -95,13 +95,11 @@ class PythonTool:
             return FailedCall(f"The tool did not run: {error}")
 
         async def in_task() -> Outcome:
-            value = await self.function(*positional, **named)
-            return question.asked or self._result(value)
+            return self._result(await self.function(*positional, **named))
 
         def in_thread() -> Outcome:
             # Behind a plain decorator an async function is not seen to be one before it is called.
-            value = finish(self.function(*positional, **named))
-            return question.asked or self._result(value)
+            return self._result(finish(self.function(*positional, **named)))
 
         try:
             if self.is_async:
