@@ -13,7 +13,7 @@ from signal import SIGINT, SIGPIPE
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from agentctl.commands.options import Common, common_parameters, with_common_options
@@ -23,22 +23,30 @@ from agentctl.output.failure import show_error
 from agentctl.output.streams import close_outputs, prepare_streams
 from agentctl.runtime.signals import DieOf, die_of
 
-VERBS = (
-    "run",
-    "pending",
-    "show",
-    "approve",
-    "decline",
-    "resume",
-    "resolve",
-    "cancel",
-    "runs",
-    "log",
-    "verify",
-    "check",
-)
+VERBS = {
+    "run": "Start a run, and stream its answer.",
+    "pending": "List what waits for a human, oldest first.",
+    "show": "Show one run, whole, and what to type next.",
+    "approve": "Approve tool calls, then drive their runs on.",
+    "decline": "Decline tool calls, then drive their runs on.",
+    "resume": "Answer a question, or go on with a run.",
+    "resolve": "Settle a call in doubt.",
+    "cancel": "End a live run.",
+    "runs": "List runs of any status, newest first.",
+    "log": "Tell what happened in a run.",
+    "verify": "Verify the integrity of the store.",
+    "check": "Validate an agent; run nothing.",
+}
 # With `--json` these write events, and a `result` line last.
 DRIVING = frozenset({"run", "approve", "decline", "resume", "resolve", "cancel"})
+
+
+class Verb(TyperCommand):
+    """One verb; arguments stand in its usage line as everywhere else, without braces."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The parts of the usage line after the name."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class Verbs(TyperGroup):
@@ -54,7 +62,8 @@ class Verbs(TyperGroup):
             return None
         module = importlib.import_module(f"agentctl.commands.{cmd_name}")
         one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        one.command(cmd_name, help=module.__doc__)(with_common_options(module.command))
+        declare = one.command(cmd_name, cls=Verb, help=module.__doc__, short_help=VERBS[cmd_name])
+        declare(with_common_options(module.command))
         return get_command(one)
 
 

@@ -22,7 +22,7 @@ from agentctl.outcome import Outcome, outcome_of
 from agentctl.references import Choice, Decided, Question
 from agentctl.runtime import stored
 from agentctl.runtime.driver import Changes, Driven, Driver, Limits, open_model_of, start_payload
-from agentctl.runtime.events import Event, Record
+from agentctl.runtime.events import Event, Record, announcement
 from agentctl.runtime.state import Run
 from agentctl_store import LocalStore, RunExists, StoreError
 from agentctl_store.decisions import CANCEL
@@ -236,12 +236,10 @@ class Runner:
         return told
 
     def _announce_decision(self, question: Question, stands: Mapping[str, Any]) -> None:
-        keys = ("suspension_id", "verdict", "by", "at", "via", "reason")
-        payload = {key: stands[key] for key in keys}
-        paths = question.suspension["agent_path"], question.suspension["call_path"]
-        self._announce(
-            Event("decision", question.run_id, utc_now(), payload, tuple(paths[0]), tuple(paths[1]))
-        )
+        paths = tuple(question.suspension["agent_path"]), tuple(question.suspension["call_path"])
+        event = announcement(Record("decision", utc_now(), stands, *paths), question.run_id)
+        assert event is not None
+        self._announce(event)
 
     def _after_decision(self, run_id: str, options: DecisionOptions, repeated: tuple[str, ...]) -> Outcome:
         standing = stored.standing(self._store, run_id)

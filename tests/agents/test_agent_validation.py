@@ -6,8 +6,8 @@ import pytest
 
 from agentctl.agents.definition import Definition, ModelMapping
 from agentctl.agents.validation import validate
-from agentctl.agents.yaml_source import read_yaml
 from agentctl.errors import DefinitionError
+from agentctl.yaml12.source import read_yaml
 
 HEAD = "id: a\ninstructions: Help.\n"
 

@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.agents import yaml_composer
-from agentctl.agents.yaml_composer import scalar
-from agentctl.agents.yaml_source import Document, read_yaml, read_yaml_file
 from agentctl.errors import DefinitionError, NotFound
+from agentctl.yaml12 import composer as yaml_composer
+from agentctl.yaml12.composer import scalar
+from agentctl.yaml12.source import Document, read_yaml, read_yaml_file
 
 LOADERS = [yaml.SafeLoader] + ([yaml.CSafeLoader] if yaml.__with_libyaml__ else [])
 

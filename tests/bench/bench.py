@@ -24,8 +24,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench_stores import fill, suspended_conversation  # noqa: E402
 from support.model_server import serve, text_stream  # noqa: E402
+from support.stores import fill, suspended_conversation  # noqa: E402
 
 PYTHON = sys.executable
 AGENTCTL = str(Path(sys.executable).parent / "agentctl")

@@ -316,7 +316,7 @@ def test_each_line_is_one_line_of_utf8_whatever_is_in_it(project: Project) -> No
 
 
 def test_with_json_nothing_but_json_is_on_standard_output(project: Project) -> None:
-    printing = DELETE.replace('fx(ctx, id=id)', 'fx(ctx, id=id)\n    print("from the tool")')
+    printing = DELETE.replace("fx(ctx, id=id)", 'fx(ctx, id=id)\n    print("from the tool")')
     project.agent(tools='\nprint("on import")\n' + printing, script=ONE)
     ran = project.run("Go", status=8)
     well_formed(ran)

@@ -56,9 +56,7 @@ def test_a_late_decision_after_the_end_says_how_it_was_decided(project: Project)
 # 21. Two approvals, the second first
 
 
-def test_the_second_of_two_calls_can_be_approved_first(
-    project: Project, two: list[dict[str, Any]]
-) -> None:
+def test_the_second_of_two_calls_can_be_approved_first(project: Project, two: list[dict[str, Any]]) -> None:
     after = project.approve(two[1]["id"], status=8)
     assert project.fx() == [{"tool": "delete_record", "call": "c2", "args": {"id": "b"}}]
     assert ids(after.result["suspensions"]) == [two[0]["id"]]
@@ -265,9 +263,7 @@ def test_approving_the_same_call_again_runs_nothing_and_says_who_decided(
     assert project.fx_calls() == ["c1", "c2"]
 
 
-def test_another_verdict_on_a_decided_call_is_a_conflict(
-    project: Project, two: list[dict[str, Any]]
-) -> None:
+def test_another_verdict_on_a_decided_call_is_a_conflict(project: Project, two: list[dict[str, Any]]) -> None:
     project.approve(two[0]["id"], "--no-drive", status=0)
     project.decline(two[0]["id"], status=5)
     project.approve(two[0]["id"], "--args", '{"id": "z"}', status=5)
@@ -294,24 +290,15 @@ def test_a_decision_of_the_wrong_kind_is_refused_and_nothing_is_consumed(project
     calls = [call("delete_record", "c1", id="a"), call("ask", "q1", question="Which?")]
     project.agent(tools=DELETE + ASK, script=[turn(*calls), say("End")])
     waiting = {each["kind"]: each["id"] for each in project.run("Go", status=8).result["suspensions"]}
-    for verb, options in (
-        (project.resume, ("--data", "true")),
-        (project.resolve, ("--retry",)),
-        (project.resolve, ("--result", '"done"')),
-        (project.resolve, ("--failed", "no")),
-    ):
-        refused = verb(waiting["approval"], *options, status=5)
-        assert "approve" in refused.stderr, refused.story()
-    for verb, options in (
-        (project.approve, ()),
-        (project.approve, ("--always",)),
-        (project.approve, ("--args", "{}")),
-        (project.decline, ()),
-        (project.resolve, ("--retry",)),
-        (project.resolve, ("--result", '"done"')),
-    ):
-        refused = verb(waiting["data"], *options, status=5)
-        assert "--data" in refused.stderr, refused.story()
+    wrong: dict[str, list[list[str]]] = {
+        "approval": [["resume", "--data", "true"], ["resolve", "--retry"], ["resolve", "--result", "1"]],
+        "data": [["approve"], ["approve", "--args", "{}"], ["decline"], ["resolve", "--result", "1"]],
+    }
+    right = {"approval": "approve", "data": "--data"}
+    for kind, commands in wrong.items():
+        for verb, *options in commands:
+            refused = project.cli(verb, waiting[kind], *options, status=5)
+            assert right[kind] in refused.stderr, refused.story()
     assert project.fx() == []
     assert set(ids(project.pending())) == set(waiting.values())
     assert project.show(waiting["data"])["decisions"] == []

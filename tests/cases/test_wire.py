@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from support.model_server import ModelServer, Reply, answer, chunk, recorded, refusal, serve, stream
+from support.outcome import Outcome
 from support.project import Project
 from support.script import say
 from support.tools import DELETE, READ
@@ -45,6 +47,7 @@ EXPECTED = expectations()
 BROKEN = [name for name, each in EXPECTED.items() if each["error"] or "length" in each["finish"]]
 CALLS = [name for name, each in EXPECTED.items() if each["calls"] and name not in BROKEN]
 TEXTS = [name for name in EXPECTED if name not in BROKEN and name not in CALLS]
+GROUPS = 4
 ERRORS = sorted((WIRE / "errors").glob("*.json"))
 SYNTHETIC = sorted((WIRE / "synthetic").glob("*.sse"))
 
@@ -73,9 +76,9 @@ def tool_{number}(_ctx: ToolContext, **args) -> str:
     )
 
 
-def agent(project: Project, server: ModelServer, tools: str) -> None:
+def agent(project: Project, server: ModelServer, tools: str, id: str = "recorded") -> None:
     model = {"provider": "openai", "name": "recorded", "base_url": server.url}
-    project.agent(tools=tools, model=model)
+    project.agent(id, tools=tools, model=model)
 
 
 def arguments_of(call: Expected) -> Any:
@@ -95,29 +98,46 @@ def test_every_recording_has_a_test() -> None:
     assert len(CALLS) >= len(TEXTS), "each text follows a call"
 
 
-@pytest.mark.parametrize(("calling", "ending"), [*zip(CALLS, cycle(TEXTS), strict=False)] if TEXTS else [])
-def test_a_recorded_call_waits_is_approved_and_resumes(project: Project, calling: str, ending: str) -> None:
-    calls = EXPECTED[calling]["calls"]
-    with serve([WIRE / calling, WIRE / ending]) as server:
-        agent(project, server, tools_named(*[each["name"] for each in calls]))
-        waiting = project.run("Go on", "--require-approval", "*", status=8)
-
-        assert waiting.result["text"] == text_of(calling)
-        asked = waiting.result["suspensions"]
-        assert [each["tool_call_id"] for each in asked] == [each["id"] for each in calls]
-        assert [each["tool"] for each in asked] == [each["name"] for each in calls]
-        assert [each["args"] for each in asked] == [arguments_of(each) for each in calls]
-        usage = waiting.result["usage"]
-        assert (usage["input_tokens"], usage["output_tokens"]) == usage_of(calling)
+@pytest.mark.parametrize("group", range(GROUPS) if EXPECTED else [])
+def test_recorded_calls_wait_are_approved_and_resume(
+    project: Project, subtests: pytest.Subtests, group: int
+) -> None:
+    """One process for each recorded call, one that approves all of the group."""
+    pairs = [*zip(CALLS, cycle(TEXTS), strict=False)][group::GROUPS]
+    served: dict[str, tuple[str, str, ModelServer]] = {}
+    questions: list[str] = []
+    with ExitStack() as servers:
+        for number, (calling, ending) in enumerate(pairs):
+            with subtests.test(calling):
+                server = servers.enter_context(serve([WIRE / calling, WIRE / ending]))
+                names = [each["name"] for each in EXPECTED[calling]["calls"]]
+                agent(project, server, tools_named(*names), id=f"recorded-{number}")
+                waiting = project.run("Go on", "--require-approval", "*", status=8)
+                check_what_waits(waiting, calling)
+                served[waiting.run_id] = (calling, ending, server)
+                questions += [each["id"] for each in waiting.result["suspensions"]]
         assert project.fx() == []
+        approved = project.approve(*questions, status=0)
+    assert len(approved.results) == len(pairs)
+    for line in approved.events("result"):
+        calling, ending, server = served[line["run_id"]]
+        with subtests.test(f"{calling}, then {ending}"):
+            assert line["payload"]["text"] == text_of(ending)
+            assert line["payload"]["finish_reason"] == "stop"
+            results = [each for each in approved.events("tool-result") if each["run_id"] == line["run_id"]]
+            ran = {each["payload"]["tool_call_id"]: each["payload"]["args"] for each in results}
+            assert ran == {each["id"]: arguments_of(each) for each in EXPECTED[calling]["calls"]}
+            check_second_request(server, calling)
+    assert len(project.fx()) == sum(len(EXPECTED[calling]["calls"]) for calling, _ in pairs)
 
-        done = project.approve(waiting.run_id, "--all", status=0)
 
-        assert done.result["text"] == text_of(ending)
-        assert done.result["finish_reason"] == "stop"
-        ran = {entry["call"]: entry["args"] for entry in project.fx()}
-        assert ran == {each["id"]: arguments_of(each) for each in calls}
-        check_second_request(server, calling)
+def check_what_waits(waiting: Outcome, name: str) -> None:
+    """Text, calls and usage are those of the recording."""
+    calls, result = EXPECTED[name]["calls"], waiting.result
+    assert result["text"] == text_of(name)
+    asked = [(each["tool_call_id"], each["tool"], each["args"]) for each in result["suspensions"]]
+    assert asked == [(each["id"], each["name"], arguments_of(each)) for each in calls]
+    assert (result["usage"]["input_tokens"], result["usage"]["output_tokens"]) == usage_of(name)
 
 
 def check_second_request(server: ModelServer, name: str) -> None:
@@ -166,6 +186,7 @@ def test_a_recorded_answer_that_is_cut_runs_nothing_and_leaves_no_trace(
         assert project.fx() == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("odd", SYNTHETIC, ids=lambda file: file.name)
 def test_an_odd_stream_never_runs_what_nobody_approved_and_keeps_the_run(project: Project, odd: Path) -> None:
     tools = tools_named("get_weather", "add", "mul", "f", "ping", "read_file", "glob", "list_files")
@@ -203,40 +224,45 @@ BUSY = refusal(429, {"error": {"message": "slow down"}}, times=3)
 DOWN = refusal(500, {"error": {"message": "out of order"}}, times=3)
 
 
-@pytest.mark.parametrize(
-    ("outage", "status", "said"),
-    [
-        (DOWN, 9, "out of order"),
-        (BUSY, 9, "slow down"),
-        (refusal(401, {"error": {"message": "bad key"}}), 4, "bad key"),
-        (refusal(403, {"error": {"message": "not yours"}}), 4, "not yours"),
-        (refusal(400, {"error": {"message": "too long"}}), 1, "too long"),
-        (Reply(HALF_A_CALL.body, cut=WHOLE_LENGTH - 200), 9, "lost the connection"),
-        (Reply(HALF_A_CALL.body, end=WHOLE_LENGTH - 200), 9, "broke off"),
-        (Reply(b"", content_type="text/html"), 9, "no answer"),
-        (Reply(b"<html><title>Sign in</title></html>", content_type="text/html"), 9, "Sign in"),
-        (Reply(b"data: {not json}\n\n"), 9, "not JSON"),
-    ],
-    ids=["500", "429", "401", "403", "400", "cut", "ended early", "empty", "a web page", "not JSON"],
-)
-def test_an_outage_after_a_tool_ran_keeps_its_result_and_resume_asks_again(
-    project: Project, outage: Reply, status: int, said: str
+OUTAGES: dict[str, tuple[Reply, int, str]] = {
+    "500": (DOWN, 9, "out of order"),
+    "429": (BUSY, 9, "slow down"),
+    "401": (refusal(401, {"error": {"message": "bad key"}}), 4, "bad key"),
+    "403": (refusal(403, {"error": {"message": "not yours"}}), 4, "not yours"),
+    "400": (refusal(400, {"error": {"message": "too long"}}), 1, "too long"),
+    "cut": (Reply(HALF_A_CALL.body, cut=WHOLE_LENGTH - 200), 9, "lost the connection"),
+    "ended early": (Reply(HALF_A_CALL.body, end=WHOLE_LENGTH - 200), 9, "broke off"),
+    "empty": (Reply(b"", content_type="text/html"), 9, "no answer"),
+    "a web page": (Reply(b"<title>Sign in</title>", content_type="text/html"), 9, "Sign in"),
+    "not JSON": (Reply(b"data: {not json}\n\n"), 9, "not JSON"),
+}
+
+
+def test_no_outage_loses_what_a_tool_did_and_after_each_resume_asks_again(
+    project: Project, subtests: pytest.Subtests
 ) -> None:
-    with serve([answer("", ("c1", "read_record", {"id": "7"})), outage]) as server:
+    with serve([answer("", ("c1", "read_record", {"id": "7"}))]) as server:
         agent(project, server, READ + DELETE)
-        stopped = project.run("Who is 7?", status=status)
-        assert stopped.result["status"] == "interrupted"
-        assert stopped.result["exit_status"] == status
-        assert said in stopped.result["error"]["message"]
+        command: tuple[str, ...] = ("run", "recorded", "Who is 7?")
+        for name, (outage, status, said) in OUTAGES.items():
+            with subtests.test(name):
+                server.add(outage)
+                stopped = project.cli(*command, "--json", status=status)
+                command = ("resume", stopped.run_id)
+                assert stopped.result["status"] == "interrupted"
+                assert stopped.result["exit_status"] == status
+                assert stopped.result["finish_reason"] == "error"
+                assert said in stopped.result["error"]["message"]
+                assert server.left == 0
         assert project.pending() == []
 
         server.add(answer("It is Ada"))
-        again = project.resume(stopped.run_id, status=0)
-        assert again.result["text"] == "It is Ada"
+        assert project.cli(*command, "--json", status=0).result["text"] == "It is Ada"
+        assert server.problems == []
         assert project.fx_calls() == ["c1"]
-        sent = server.requests[-1]["messages"]
-        assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
-        assert sent == server.requests[1]["messages"]
+        asked = [request["messages"] for request in server.requests[1:]]
+        assert [message["role"] for message in asked[0]] == ["system", "user", "assistant", "tool"]
+        assert all(each == asked[0] for each in asked)
 
 
 def test_an_outage_after_an_approved_call_keeps_its_result(project: Project) -> None:
@@ -263,7 +289,7 @@ def test_a_key_that_is_gone_keeps_the_run_and_its_results_until_there_is_one(pro
         agent(project, server, DELETE)
         run_id = project.run("Delete 7", status=8).run_id
         elsewhere = {"provider": "openai", "name": "m", "base_url": "https://models.invalid/v1"}
-        project.agent(tools=DELETE, model=elsewhere)
+        project.agent("recorded", tools=DELETE, model=elsewhere)
         stopped = project.approve(run_id, status=4)
         assert stopped.result["status"] == "interrupted"
         assert "OPENAI_API_KEY" in stopped.result["error"]["message"]
@@ -288,12 +314,13 @@ def test_another_model_may_go_on_after_an_outage(project: Project) -> None:
         agent(project, server, "")
         stopped = project.run("Hello", status=9)
     # The outage was an answer to the first request.
-    project.script(project.root / "records", [say("unused"), say("Hello yourself")])
+    project.script(project.root / "recorded", [say("unused"), say("Hello yourself")])
     done = project.resume(stopped.run_id, "--model", "scripted/demo.yaml", status=0)
     assert done.result["text"] == "Hello yourself"
 
 
 @NO_WIRE
+@pytest.mark.soak
 def test_every_recorded_refusal_is_told_keeps_the_run_and_shows_no_key(
     project: Project, subtests: pytest.Subtests
 ) -> None:
@@ -307,7 +334,7 @@ def test_every_recorded_refusal_is_told_keeps_the_run_and_shows_no_key(
                 server.add(*[recorded(file)] * (3 if http_status >= 500 else 1))
                 env = {"OPENAI_API_KEY": key}
                 status = {401: 4, 403: 4, 500: 9}.get(http_status, 1)
-                command = ("resume", run_id) if run_id else ("run", "records", "Hello")
+                command = ("resume", run_id) if run_id else ("run", "recorded", "Hello")
                 refused = project.cli(*command, "--json", env=env, status=status)
                 run_id = refused.run_id
                 assert refused.result["status"] == "interrupted"

@@ -1,7 +1,8 @@
-"""The README's examples for scripts do what it says, and its table is the program's."""
+"""The examples for scripts do what the pages say, and the README's table is the program's."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,20 +10,19 @@ from pathlib import Path
 import pytest
 
 from agentctl.exit_status import ExitStatus
-from docs.pages import README, blocks_of, section
+from docs.pages import DOCS, README, blocks_of, section
 from support.distribution import CHECKOUT
 from support.needs import needs_jq
 from support.project import Project
 from support.script import call, say, turn
-from support.tools import DELETE_FREE, REFUND
+from support.tools import DELETE, DELETE_FREE, REFUND
 
 
-def script_of(heading: str) -> str:
+def script_of(heading: str, page: Path = README) -> str:
     """The one bash example of a section."""
-    (script,) = [
-        block.text for block in blocks_of(README) if (block.section, block.language) == (heading, "bash")
-    ]
-    return script
+    blocks = [block for block in blocks_of(page) if (block.section, block.language) == (heading, "bash")]
+    assert len(blocks) == 1, f"{page.name}: {heading}"
+    return blocks[0].text
 
 
 def refunding(project: Project, amount: float) -> str:
@@ -100,9 +100,27 @@ def test_the_agent_of_the_readme_is_as_short_as_it_says() -> None:
     assert len(lines) <= 20, len(lines)
 
 
+@needs_jq
+def test_the_night_shift_declines_what_it_may_decline_only(project: Project) -> None:
+    refunding(project, 240)
+    project.agent(tools=DELETE, script=[turn(call("delete_record", "c1", id="x")), say("{result}")])
+    run_id = project.run("Delete x", status=8).run_id
+    declined = project.bash(script_of("Decide from a script or CI", DOCS / "how-to.md"), status=0)
+    assert declined.stdout == "Not at night\n"
+    assert [entry["tool"] for entry in project.pending()] == ["refund"]
+    assert project.show(run_id or "")["decisions"][0]["by"] == "night-shift"
+
+
+@needs_jq
+def test_the_answer_alone_is_taken_from_the_result(project: Project) -> None:
+    shutil.copytree(CHECKOUT / "sample-agents", project.root / "sample-agents")
+    answer = project.bash(script_of("The result", DOCS / "output.md"), status=0).stdout
+    said, weather = answer.split(": ", 1)
+    assert (said, json.loads(weather)["city"]) == ("The almanac says", "Oslo")
+
+
 def test_a_tool_is_tested_as_the_how_to_says(project: Project, tmp_path: Path) -> None:
-    page = CHECKOUT / "docs" / "how-to.md"
-    (source,) = [block.text for block in blocks_of(page) if "def test_" in block.text]
+    (source,) = [block.text for block in blocks_of(DOCS / "how-to.md") if "def test_" in block.text]
     folder = shutil.copytree(CHECKOUT / "sample-agents" / "weather", tmp_path / "weather")
     (folder / "example.py").write_text(f"{source}\ntest_the_answer_is_taken()\n")
     project.bash(f"cd {folder} && python example.py", status=0)

@@ -46,7 +46,7 @@ PATH = ("records",)
 VALUES = (None, True, False, 0, 1, 1.0, "1", "", "é\ud800", 2**70, [], {}, {"b": [1.5, None], "a": "x"})
 GOOD_ARGUMENTS = ('{"id": "a"}', '{"id": "a"}', '{"id": "a"}', '{"id": "b"}', '{"n": 1}', '{"n": 1.0}', "{}", "", "null")
 BAD_ARGUMENTS = ("[1]", '{"id":', '{"x": NaN}')
-EDITS = ({}, {"id": "a"}, {"id": "c"}, {"n": 1.0}, {"n": True})
+EDITS = ({}, {"id": "a"}, {"id": "c"}, {"n": 1.0, "id": True}, {"n": True})
 CALL_IDS = ("c1", "c1", "c2", "c1-2", "c1-2-2", "")
 
 usual_steps = st.integers(0, 3)
@@ -85,8 +85,8 @@ TOOLS = {
 
 
 def through_json(value: T) -> T:
-    """What a process writes, as another process reads it."""
-    read: T = json.loads(json.dumps(value))
+    """What a process writes, as another process reads it: keys are sorted, tuples are lists."""
+    read: T = json.loads(json.dumps(value, sort_keys=True))
     return read
 
 
@@ -109,9 +109,10 @@ class Runs(RuleBasedStateMachine):
         payload = {"agent": "records", "input": "Do it", "thread": None, "resource": None, "model": None}
         brings = {"options": options, "max_steps": max_steps, "agent_parts": {"tools": "0"}}
         first = Record("start", self.now(), {**payload, **brings}, PATH)
-        self.run = self.snapshot = state.begin(RUN, Record.from_json(through_json(first.to_json())))
-        self.auditor.see(through_json(first.to_json()))
-        self.journal.append(first)
+        self.run = state.begin(RUN, first)
+        self.journal.append(Record.from_json(through_json(first.to_json())))
+        self.snapshot = reloaded(state.begin(RUN, self.journal[0]))
+        self.auditor.see(self.journal[0].to_json())
         self._begin_process(accepting=False)
 
     def _begin_process(self, *, accepting: bool) -> None:
@@ -125,10 +126,10 @@ class Runs(RuleBasedStateMachine):
         return f"2026-12-01T00:{self.clock // 60:02}:{self.clock % 60:02}.000Z"
 
     def tell(self, *new: Record) -> None:
-        """Record, as the loop does; the auditor and a process that reads the snapshot see it too."""
+        """Record, as the loop does; the auditor and a process that reads the snapshot see it as it is kept."""
         for each in new:
+            self.run = state.apply(self.run, each)
             record = Record.from_json(through_json(each.to_json()))
-            self.run = state.apply(self.run, record)
             self.journal.append(record)
             self.snapshot = reloaded(state.apply(self.snapshot, record))
             self.auditor.see(record.to_json())
@@ -150,7 +151,7 @@ class Runs(RuleBasedStateMachine):
     @rule(data=st.data(), steps=usual_steps)
     def a_tool_ends(self, data: st.DataObject, steps: int) -> None:
         self.proceed(steps, data.draw)
-        if self.running:
+        if self.alive and self.running:
             self._tool_ends(data.draw)
 
     @rule(data=st.data(), steps=usual_steps)
@@ -357,20 +358,21 @@ class Runs(RuleBasedStateMachine):
         ]
 
     def _decide(self, draw: Draw) -> None:
-        call, question = draw(st.sampled_from(self.questions()), label="question")
+        asked = {f"{call.id}: {question.id}": (call, question) for call, question in self.questions()}
+        call, question = asked[draw(st.sampled_from(list(asked)), label="question")]
         verdict = draw(st.sampled_from(_VERDICTS[question.kind]), label="verdict")
         said: Json = {"suspension_id": question.id, "verdict": verdict, "by": "ada", "at": self.now(), "via": "cli"}
         reason = draw(st.sampled_from((None, " ", "Keep it")), label="reason")
-        said["reason"] = (reason or "It failed") if verdict == "failed" else reason
+        said["reason"] = reason
         if verdict == "approve":
             how = draw(st.sampled_from(("", "always", "args")), label="how")
             said |= {"always": True} if how == "always" else {}
             said |= {"args": draw(st.sampled_from(EDITS), label="args")} if how == "args" else {}
-        if verdict in ("data", "result"):
-            said["data"] = draw(values, label="data")
+        if verdict in ("data", "result", "failed"):
+            said["data"] = "It failed" if verdict == "failed" else draw(values, label="data")
         if verdict in ("approve", "data", "retry") and draw(st.booleans(), label="accepts"):
             said["accepted"] = self.disk[call.tool].frozen(call.tool)["digest"]
-        self.decisions[question.id] = through_json(said)
+        self.decisions[question.id] = said
 
     def _cancel(self) -> None:
         said = {"suspension_id": None, "verdict": "cancel", "by": "ada", "at": self.now(), "via": "cli"}
@@ -428,8 +430,9 @@ class Runs(RuleBasedStateMachine):
 
     @invariant()
     def the_conversation_is_what_was_said_and_done(self) -> None:
-        said = [message_to_json(message) for message in self.run.root.messages]
-        assert text_of(said) == text_of(self.auditor.messages)
+        for run in (self.run, self.snapshot):
+            said = [message_to_json(message) for message in run.root.messages]
+            assert text_of(said) == text_of(self.auditor.messages)
         assert self.run.usage.total_tokens == self.auditor.tokens
         assert self.run.root.answered + 1 == self.auditor.turn
 

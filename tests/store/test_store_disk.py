@@ -132,3 +132,39 @@ def test_every_failing_system_call_is_told_and_what_was_saved_stands(
         assert (reopened.verify("run1", {QUESTION}), reopened.verify_store()) == ([], [])
         WRITES[write](reopened)
     assert call == "write"
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    "write, named, folder", [("save", "rename(", "active/run1"), ("create", "rename(", "active")]
+)
+def test_a_name_is_on_the_disk_before_it_is_told(
+    tmp_path: Path, act: Act, write: str, named: str, folder: str
+) -> None:
+    store = begin(tmp_path / "store")
+    calls = traced(act, store, write, tmp_path / "log")
+    given = max(nth for nth, call in enumerate(calls) if named in call)
+    told = next(nth for nth, call in enumerate(calls) if "saved" in call)
+    assert any(f"<{store.path}/{folder}>" in call for call in calls[given:told] if "fsync(" in call)
+    # What gets the name was synced before, with all its files.
+    assert [call for call in calls[:given] if "fsync(" in call]
+
+
+@needs_strace
+def test_a_decision_is_on_the_disk_before_it_is_told_also_by_the_loser(tmp_path: Path, act: Act) -> None:
+    store = begin(tmp_path / "store")
+    for _ in range(2):
+        calls = traced(act, store, "decide", tmp_path / "log")
+        linked = next(nth for nth, call in enumerate(calls) if "link(" in call)
+        told = next(nth for nth, call in enumerate(calls) if "saved" in call)
+        folder = f"<{store.path}/active/run1/decisions>"
+        assert any(folder in call for call in calls[linked:told] if "fsync(" in call)
+
+
+def traced(act: Act, store: LocalStore, write: str, log: Path) -> list[str]:
+    """The system calls of a write that name things, sync them, or tell of them; with paths."""
+    kinds = "fsync,rename,link,write"
+    under = ("strace", "-f", "--seccomp-bpf", "-y", "-qq", "-o", str(log), "-e", f"trace={kinds}")
+    done = act("step", store.path, write, under=under, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    assert done.stdout == "saved\n", done
+    return log.read_text().splitlines()

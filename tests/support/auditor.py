@@ -243,7 +243,7 @@ class Auditor:
             case "result":
                 call.settled = ("tool-result", {"result": payload["data"]})
             case "failed":
-                call.settled = ("tool-error", {"error": _failure(payload)})
+                call.settled = ("tool-error", {"error": payload["data"]})
 
     def _tool_changed(self, payload: Json) -> None:
         call = self.call(payload["tool_call_id"])
@@ -268,6 +268,7 @@ class Auditor:
     def _tool_retry(self, payload: Json) -> None:
         call = self.call(payload["tool_call_id"])
         assert call.running and call.idempotent, "retried by itself"
+        assert not self.cancelled, "retried in a cancelled run"
         call.running, call.permits = False, 1
 
     def _tool_result(self, payload: Json) -> None:
@@ -308,10 +309,6 @@ def _refuse(name: str) -> None:
     raise ValueError(name)
 
 
-def _failure(payload: Json) -> Any:
-    return payload["reason"]
-
-
 def _result_message(call: AuditedCall) -> Json:
     assert call.outcome is not None
     kind, told = call.outcome
@@ -319,13 +316,18 @@ def _result_message(call: AuditedCall) -> Json:
     match kind:
         case "tool-result":
             result = told["result"]
-            content = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+            content = result if isinstance(result, str) else _shown(result)
         case "tool-error":
             content = f"Error: {told['error']}"
             message["is_error"] = True
         case _:
             content = told["reason"]
     if call.edited and call.begun:
-        ran = json.dumps(call.args, ensure_ascii=False)
+        ran = _shown(call.args)
         content = f"(The user changed the arguments; the tool ran with {ran}.)\n{content}"
     return {**message, "content": content}
+
+
+def _shown(value: Any) -> str:
+    """JSON as the model gets it: the same from every process, so sorted as the journal is."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 AT = "2026-12-01T00:00:00.000Z"
 PATH = ["records"]
-NO_VERDICTS = ("true", 1, None, True, "", "Approve", ["approve"], {"verdict": "approve"})
+NO_VERDICTS = ("true", 1, None, True, "", "Approve", "allow")
 VERDICTS = ("approve", "decline", "data", "retry", "result", "failed")
 USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "requests": 1}
 DEFINITION = {"digest": "forged", "parts": {}, "idempotent": False}
@@ -97,7 +97,7 @@ def _of_judging(seen: Auditor, call: AuditedCall) -> Iterator[tuple[str, Json]]:
         yield "it was judged", entry("tool-call", judged)
         yield "it was judged", entry("tool-call", {**judged, "verdict": "refuse", "error": "no"})
         return
-    for verdict in (*NO_VERDICTS, "approve", "allow"):
+    for verdict in (*NO_VERDICTS, "approve"):
         yield "that is no verdict", entry("tool-call", {**judged, "verdict": verdict})
 
 
@@ -105,7 +105,7 @@ def _of_running(seen: Auditor, call: AuditedCall) -> Iterator[tuple[str, Json]]:
     start = {"attempt": call.begun + 1, "idempotency_key": "key", "pid": 1, "host": "host"}
     if call.stage != "ready" or seen.cancelled:
         yield "nobody permitted it, or it was cancelled", entry("tool-start", {**_about(call), **start})
-    if call.stage != "started" or not call.idempotent:
+    if call.stage != "started" or not call.idempotent or seen.cancelled:
         yield "only a human may retry it", entry("tool-retry", _about(call))
     if call.stage != "ready" or not call.decided:
         changed = {"changed": ["its source"], "before": "", "definition": DEFINITION}
@@ -124,7 +124,7 @@ def _of_outcomes(seen: Auditor, call: AuditedCall) -> Iterator[tuple[str, Json]]
         yield "it does not run", result
     if call.stage == "done" or (call.stage != "started" and not seen.cancelled):
         yield "it does not run", error
-    if not seen.cancelled or call.stage == "done" or call.begun:
+    if not seen.cancelled or call.stage in ("done", "started"):
         yield "nobody denied it, or it was started", denied
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from agentctl.agents.agent import Agent
 from agentctl.agents.loading import read_agent
-from agentctl.agents.yaml_source import Document
-from agentctl.agents.yaml_text import shown
 from agentctl.errors import DefinitionError
 from agentctl.tools.loading import load_object
 from agentctl.tools.policy import Policy
+from agentctl.yaml12.source import Document
+from agentctl.yaml12.text import shown
 
 
 def check_agent(path: Path) -> list[str]:

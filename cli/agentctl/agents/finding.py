@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentctl.agents.yaml_text import shown
 from agentctl.errors import NotFound, UsageError
+from agentctl.yaml12.text import shown
 
 AGENT_FILE = "agent.yaml"
 _SUFFIXES = (".yaml", ".yml")

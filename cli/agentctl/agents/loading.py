@@ -8,11 +8,11 @@ from agentctl.agents.agent import Agent, Approval, digests
 from agentctl.agents.definition import Definition
 from agentctl.agents.finding import find_agent_file, relocate
 from agentctl.agents.validation import Place, Problem, report, validate
-from agentctl.agents.yaml_source import Document, read_yaml_file
 from agentctl.errors import UsageError
 from agentctl.models.providers import ModelRef, check_model, parse_model
 from agentctl.tools.loading import load_policy, load_tools
 from agentctl.tools.tool import Tool
+from agentctl.yaml12.source import Document, read_yaml_file
 
 __all__ = ["find_agent_file", "load_agent", "relocate"]
 

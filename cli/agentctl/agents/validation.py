@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from agentctl.agents.definition import FORMS, POLICY_FORMS, Definition, ModelMapping, Options
-from agentctl.agents.yaml_source import Document
-from agentctl.agents.yaml_text import shown
 from agentctl.errors import DefinitionError
+from agentctl.yaml12.source import Document
+from agentctl.yaml12.text import shown
 
 Place = tuple[str | int, ...]
 

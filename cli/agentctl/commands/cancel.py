@@ -14,7 +14,7 @@ from agentctl.commands.session import Session
 def command(
     common: Common,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or a unique prefix of 6.")],
-    reason: shared.Reason = None,
+    reason: shared.ReasonForModel = None,
     by: shared.By = None,
 ) -> None:
     session = Session(common)

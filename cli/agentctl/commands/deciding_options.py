@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from agentctl.references import Choice
     from agentctl.runner import DecisionOptions
 
-Refs = Annotated[list[str], typer.Argument(metavar="REF...", help="Suspension ids, or runs with one.")]
-Ref = Annotated[str, typer.Argument(metavar="REF", help="A suspension id, or a run with one.")]
+Refs = Annotated[list[str], typer.Argument(metavar="REF...", help="Suspensions, or runs that have one.")]
+Ref = Annotated[str, typer.Argument(metavar="REF", help="A suspension, or a run that has one.")]
 Last = Annotated[bool, typer.Option("--last", help="The latest suspension of the run.")]
 All = Annotated[bool, typer.Option("--all", help="Every suspension of the run.")]
-Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; also told to the model.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the journal.")]
+ReasonForModel = Annotated[
+    str | None, typer.Option("--reason", metavar="TEXT", help="Why; told to the model, kept in the journal.")
+]
 By = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Who decides (AGENTCTL_USER, else the login name).")
 ]

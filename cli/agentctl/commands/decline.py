@@ -11,7 +11,7 @@ def command(
     refs: shared.Refs,
     last: shared.Last = False,
     every: shared.All = False,
-    reason: shared.Reason = None,
+    reason: shared.ReasonForModel = None,
     by: shared.By = None,
     no_drive: shared.NoDrive = False,
     agent: shared.AgentPath = None,

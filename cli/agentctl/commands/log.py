@@ -1,4 +1,4 @@
-"""The journal of a run, readable; --json as it is; --follow until the run ends."""
+"""Tell what happened in a run: readable, or with --json the journal as it is."""
 
 from __future__ import annotations
 

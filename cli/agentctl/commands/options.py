@@ -47,17 +47,21 @@ _DECLARED: dict[str, Any] = {
         typer.Option("--store", metavar="DIR", help="Where runs are kept (AGENTCTL_STORE, else ./.runs)."),
     ],
     "json": Annotated[bool, typer.Option("--json", help="JSON for programs, on standard output.")],
-    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No messages but errors.")],
+    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No progress; only errors and what waits.")],
     "no_color": Annotated[bool, typer.Option("--no-color", help="No colour.")],
     "no_input": Annotated[bool, typer.Option("--no-input", help="Never ask; suspend and exit.")],
     "debug": Annotated[bool, typer.Option("--debug", help="Show where an unexpected error comes from.")],
     "lock_timeout": Annotated[
         str | None,
-        typer.Option("--lock-timeout", metavar="TIME", help="How long to wait for another driver (2s)."),
+        typer.Option(
+            "--lock-timeout", metavar="TIME", help="How long to wait for a process that drives the run (2s)."
+        ),
     ],
     "timeout": Annotated[
         str | None,
-        typer.Option("--timeout", metavar="TIME", help="Stop this process, state saved, after TIME (124)."),
+        typer.Option(
+            "--timeout", metavar="TIME", help="Stop this process after TIME, state saved; status 124."
+        ),
     ],
 }
 

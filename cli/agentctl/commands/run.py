@@ -21,7 +21,7 @@ def command(
     agent: Annotated[Path, typer.Argument(metavar="AGENT", help="An agent file, or its folder.")],
     prompt: Annotated[
         str | None,
-        typer.Argument(metavar="[PROMPT]", help="The task; `-` or nothing: standard input; @FILE."),
+        typer.Argument(metavar="[PROMPT]", help="The task; `-` or none: standard input; @FILE: a file."),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="PROVIDER/NAME", help="The model of this run.")

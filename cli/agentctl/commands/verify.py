@@ -21,5 +21,10 @@ def command(
     checked, problems = session.reader.verify(runs or [])
     show_problems(problems, json=common.json, stdout=session.stdout)
     if not common.quiet:
-        session.reporter.note(f"{len(checked)} runs verified, {len(problems)} problems")
+        runs_, found = _count(len(checked), "run"), _count(len(problems), "problem")
+        session.reporter.note(f"{runs_} verified, {found}")
     raise typer.Exit(int(ExitStatus.FAILED if problems else ExitStatus.OK))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

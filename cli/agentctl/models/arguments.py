@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentctl import strict_json
+from agentctl_store.canonical import canonical, parse
 
 
 class InvalidArguments(ValueError):
@@ -27,7 +28,9 @@ def read_arguments(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise InvalidArguments(f"The arguments must be a JSON object, not {_kind(value)}")
-    return value
+    # In the order in which they are kept, so that they look the same wherever they are shown.
+    ordered: dict[str, Any] = parse(canonical(value))
+    return ordered
 
 
 def _kind(value: object) -> str:

@@ -13,7 +13,7 @@ from agentctl.exit_status import ExitStatus
 from agentctl.models.protocol import FinishReason, Usage
 
 if TYPE_CHECKING:
-    from agentctl.agents.yaml_source import Document
+    from agentctl.yaml12.source import Document
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]
@@ -61,7 +61,7 @@ class Turn:
 
 def read_script(file: Path, name: str) -> tuple[Turn, ...]:
     """The turns of the script in `file`; messages call it `name`. Raises `DefinitionError`."""
-    from agentctl.agents.yaml_source import read_yaml_file
+    from agentctl.yaml12.source import read_yaml_file
 
     try:
         document = read_yaml_file(file, name)

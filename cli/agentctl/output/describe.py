@@ -132,6 +132,8 @@ def decided(decision: Mapping[str, Any]) -> str:
     """Who decided what, when, and why."""
     done = _DONE.get(decision["verdict"], decision["verdict"])
     subject = f" {short_id(decision['suspension_id'])}" if decision.get("suspension_id") else ""
+    if decision.get("args") is not None:
+        subject += f", with the arguments {one_line(decision['args'])},"
     via = f" ({decision['via']})" if decision.get("via", "cli") != "cli" else ""
     text = f"{done}{subject} by {decision['by']}{via} at {decision['at']}"
     return escape_line(f"{text}: {decision['reason']}" if decision.get("reason") else text)

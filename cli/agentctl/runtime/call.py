@@ -274,4 +274,5 @@ def same_json(one: Any, other: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # Sorted, as the journal keeps it: the model is told the same before and after a crash.
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

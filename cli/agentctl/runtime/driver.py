@@ -19,7 +19,7 @@ from agentctl.runtime import body, stored
 from agentctl.runtime.actions import next_actions
 from agentctl.runtime.events import Event, Record, announcement
 from agentctl.runtime.records import live_event, usage_json
-from agentctl.runtime.signals import stopping_signals
+from agentctl.runtime.signals import stopping_signals, time_limit
 from agentctl.runtime.state import Run, begin
 from agentctl.runtime.views import finish_reason, run_view, status_of
 from agentctl_store import LeaseHeld, Store
@@ -263,10 +263,12 @@ class _Process:
             events.call_soon_threadsafe(self._stopped_by, signum)
 
         gc.enable()
+
+        def on_limit() -> None:
+            events.call_soon_threadsafe(self._timed_out, timeout)
+
         try:
-            with stopping_signals(on_signal):
-                if timeout is not None:
-                    events.call_later(timeout, self._timed_out, timeout)
+            with stopping_signals(on_signal), time_limit(timeout, on_limit):
                 events.run_until_complete(self.loop.drive())
         finally:
             events.close()
@@ -276,7 +278,7 @@ class _Process:
 
         self._stop(f"Stopped by {Signals(signum).name}", "interrupted", cancel=True)
 
-    def _timed_out(self, timeout: float) -> None:
+    def _timed_out(self, timeout: float | None) -> None:
         self.status = ExitStatus.TIMEOUT
         self._stop(f"The time limit of {timeout:g}s ran out", "timeout", cancel=True, wait=False)
 

@@ -67,7 +67,7 @@ _PUBLIC: Mapping[str, tuple[str, ...]] = {
     "step-start": ("step",),
     "step-finish": ("step", "finish_reason", "usage"),
     "tool-call": _CALL,
-    "decision": ("suspension_id", "verdict", "by", "at", "via", "reason"),
+    "decision": ("suspension_id", "verdict", "by", "at", "via", "reason", "args", "data"),
     "tool-result": (*_CALL, "result"),
     "tool-error": (*_CALL, "error"),
     "tool-output-denied": (*_CALL, "reason", "by"),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agentctl.tools.tool import Tool
 
 POLL_SECONDS = 0.2
-CANCEL_SECONDS = 5.0
+CANCEL_SECONDS = 3.0
 
 
 class Journal(Protocol):
@@ -184,7 +184,8 @@ class Loop:
                 await self._ask_model()
             case StepsUsedUp():
                 more = f"agentctl resume {run.id} --max-steps {run.max_steps * 2}"
-                message = f"The budget of {run.max_steps} model requests is used up"
+                requests = "request" if run.max_steps == 1 else "requests"
+                message = f"The budget of {run.max_steps} model {requests} is used up"
                 self._interrupt("interrupted", message, more, "max_steps")
             case EndRun(status, finish_reason):
                 self.record(records.finish(run, now, status, finish_reason, None))
@@ -441,4 +442,6 @@ class Loop:
         if calls:
             self.record(*[records.recovery(self.run, now, call, stop.message) for call in calls])
         if self.run.outcome is None:
-            self._interrupt(stop.code, stop.message, f"agentctl resume {self.run.id}", "error")
+            waits = bool(state.waiting(self.run))
+            hint = f"agentctl pending  # run {self.run.id}" if waits else f"agentctl resume {self.run.id}"
+            self._interrupt(stop.code, stop.message, hint, "error")

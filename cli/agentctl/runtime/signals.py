@@ -1,12 +1,15 @@
-"""Signals while a run is driven: the first saves and stops, the second leaves at once."""
+"""What ends driving from outside: signals, of which the second leaves at once, and the time limit."""
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from agentctl.exit_status import ExitStatus
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -49,3 +52,33 @@ def stopping_signals(on_first: Callable[[int], None]) -> Iterator[None]:
     finally:
         for each in caught:
             signal.signal(each, before[each])
+
+
+# After the limit: enough for cancelled tools to end and for the state to be saved.
+_GRACE_SECONDS = 5.0
+
+
+@contextmanager
+def time_limit(seconds: float | None, on_limit: Callable[[], object]) -> Iterator[None]:
+    """Call `on_limit` if the block runs longer than `seconds`; end the process if it then does not stop.
+
+    A thread of its own keeps the time: a tool that blocks the event loop must not stop the clock.
+    """
+    if seconds is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        if done.wait(seconds):
+            return
+        on_limit()
+        if not done.wait(_GRACE_SECONDS):
+            os.write(2, b"agentctl: a tool does not stop; it is left in doubt\n")
+            os._exit(int(ExitStatus.TIMEOUT))
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()

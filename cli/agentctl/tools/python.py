@@ -21,6 +21,7 @@ from agentctl.tools.execution import Ending, Raised, Returned, TimedOut, finish,
 from agentctl.tools.policy import Policy
 from agentctl.tools.shape import AnyShape, Misfit, Shape, described
 from agentctl.tools.signature import (
+    Hints,
     Mode,
     Signature,
     given,
@@ -208,10 +209,7 @@ def _built(function: Callable[..., Any], options: Options, name: str, where: str
     if source is None:
         raise DefinitionError("its source text cannot be read, so that nobody could see it change")
     hints = read_hints(function)
-    if options.input_schema is not None:
-        signature = given_signature(function, hints, options.input_schema)
-    else:
-        signature = typed_signature(function, hints)
+    signature = _signature(function, hints, options.input_schema)
     output = _shape(
         options.output_schema, hints.result, "serialization", "output_schema", "the type of its result"
     )
@@ -226,23 +224,21 @@ def _built(function: Callable[..., Any], options: Options, name: str, where: str
         options.resume_schema, hints.resume, "validation", "resume_schema", "the type of the answer"
     )
     approval = _approval(options.require_approval)
-    description = options.description if options.description is not None else _first_paragraph(function)
-    parts = digest_parts(
-        {
-            "source": source,
-            "description": description,
-            "input_schema": signature.schema,
-            "output_schema": output.schema,
-            "suspend_schema": suspend.schema,
-            "resume_schema": resume.schema,
-            "require_approval": approval.definition if isinstance(approval, Policy) else approval,
-            "idempotent": options.idempotent,
-            "timeout": options.timeout,
-        }
-    )
+    described_as = options.description if options.description is not None else _first_paragraph(function)
+    definition = {
+        "source": source,
+        "description": described_as,
+        "input_schema": signature.schema,
+        "output_schema": output.schema,
+        "suspend_schema": suspend.schema,
+        "resume_schema": resume.schema,
+        "require_approval": approval.definition if isinstance(approval, Policy) else approval,
+        "idempotent": options.idempotent,
+        "timeout": options.timeout,
+    }
     return PythonTool(
         id=name,
-        description=description,
+        description=described_as,
         function=function,
         signature=signature,
         output=output,
@@ -251,9 +247,15 @@ def _built(function: Callable[..., Any], options: Options, name: str, where: str
         require_approval=approval,
         idempotent=options.idempotent,
         timeout=options.timeout,
-        parts=parts,
+        parts=digest_parts(definition),
         where=where,
     )
+
+
+def _signature(function: Callable[..., Any], hints: Hints, schema: dict[str, Any] | None) -> Signature:
+    if schema is not None:
+        return given_signature(function, hints, schema)
+    return typed_signature(function, hints)
 
 
 def _shape(schema: dict[str, Any] | None, hint: Any, mode: Mode, option: str, what: str) -> Shape:

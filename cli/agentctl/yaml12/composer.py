@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentctl.agents.yaml_problems import explain
-from agentctl.agents.yaml_text import shown
 from agentctl.errors import DefinitionError
+from agentctl.yaml12.problems import explain
+from agentctl.yaml12.text import shown
 
 if TYPE_CHECKING:
     import yaml

@@ -96,7 +96,7 @@ from agentctl import tool
 @tool
 def look_up(order: str) -> dict[str, object]:
     """Look up an order."""
-    return {"order": order, "customer": "Ada Lovelace", "total": 129.5, "currency": "EUR", "status": "delivered"}
+    return {"order": order, "customer": "Ada Lovelace", "total": 129.5, "currency": "EUR", "status": "sent"}
 
 @tool(require_approval=True)
 def refund(order: str, amount: float) -> str:
@@ -106,7 +106,7 @@ def refund(order: str, amount: float) -> str:
 
 
 def suspended_conversation(folder: Path, turns: int) -> tuple[int, int]:
-    """Run an agent that uses tools `turns` times and then waits; bytes of its snapshot and of its messages."""
+    """Run an agent that uses tools `turns` times and waits: bytes of its snapshot, and of its messages."""
     agent = folder / "agent"
     agent.mkdir(parents=True)
     (agent / "tools.py").write_text(TOOLS)

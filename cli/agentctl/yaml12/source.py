@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agentctl.agents.yaml_composer import Node, compose
-from agentctl.agents.yaml_text import MAX_BYTES, decode
 from agentctl.errors import DefinitionError, NotFound
+from agentctl.yaml12.composer import Node, compose
+from agentctl.yaml12.text import MAX_BYTES, decode
 
 
 class Document:
