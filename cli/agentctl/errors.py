@@ -108,7 +108,8 @@ def of_store(error: StoreError) -> AgentctlError:
         case store_errors.LeaseHeld():
             return Busy(error.message, *(hints or [f"agentctl log {error.run_id} --follow"]))
         case store_errors.Damaged():
-            return Failed(error.message, *(hints or ["agentctl verify"]))
+            look = [f"agentctl log {error.run_id}"] if error.run_id else []
+            return Failed(error.message, *(hints or ["agentctl verify", *look]))
         case _:
             return Failed(error.message, *hints)
 

@@ -76,6 +76,7 @@ PAYLOADS = {
     "error": {"code", "message", "hint"},
     "result": RESULT,
 }
+OPTIONAL = {"start": {"resumed"}, "decision": {"args", "data"}}
 ONE = [turn(call("delete_record", "c1", id="a")), say("Done: {result}")]
 AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -102,9 +103,7 @@ def well_formed(outcome: Outcome) -> set[str]:
         assert AT.fullmatch(line["at"]), line["at"]
         allowed = PAYLOADS[line["type"]]
         payload = keys(line["payload"])
-        if line["type"] == "start" and line["payload"].get("resumed"):
-            payload -= {"resumed"}
-        assert payload == allowed, f"line {number}: {line}"
+        assert payload - OPTIONAL.get(line["type"], set()) == allowed, f"line {number}: {line}"
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert lines[-1]["type"] == "result"
     assert outcome.result["exit_status"] == outcome.status

@@ -209,6 +209,19 @@ def test_a_decision_without_driving_meets_the_change_when_it_is_driven(
     assert done.result["text"] == "Done: Record abc-123 shredded"
 
 
+def test_accepting_the_change_of_one_call_accepts_none_for_another(project: Project) -> None:
+    both = DELETE + DELETE.replace("delete_record", "erase_record")
+    calls = [call("delete_record", "c1", id="a"), call("erase_record", "c2", id="b")]
+    project.agent(tools=both, script=[turn(*calls), say("End")])
+    first, second = project.run("Go", status=8).result["suspensions"]
+    project.approve(second["id"], "--no-drive", status=0)
+    project.edit(project.root / "records/tools.py", "deleted", "shredded")
+    project.approve(first["id"], "--accept-changes", status=5)
+    assert project.fx_calls() == ["c1"]
+    project.resume(first["run_id"], "--accept-changes", status=0)
+    assert project.fx_calls() == ["c1", "c2"]
+
+
 def test_an_answer_to_a_changed_tool_is_refused(project: Project) -> None:
     project.agent(tools=WEATHER, script=[turn(call("get_weather", "w1")), say("{result}")])
     (asked,) = project.run("Weather?", status=8).result["suspensions"]

@@ -52,18 +52,17 @@ def one_deletion(project: Project, *options: str) -> str:
     """A run that waits for the approval of one call; the id of the question."""
     script = [turn(call("delete_record", "c1", id="abc-123")), say("Done: {result}")]
     project.agent(tools=DELETE, script=script)
-    project.run("Delete record abc-123", *options, status=8)
-    suspension_id: str = project.only()["id"]
-    return suspension_id
+    [question] = project.run("Delete record abc-123", *options, status=8).result["suspensions"]
+    return str(question["id"])
 
 
 def deletions(project: Project, count: int) -> list[str]:
     """A run that waits for so many approvals at once; the ids of the questions, in call order."""
     calls = [call("delete_record", f"c{n}", id=f"r{n}") for n in range(count)]
     project.agent(tools=DELETE, script=[turn(*calls), say("All settled")])
-    project.run("Delete them", status=8)
-    waiting = {each["tool_call_id"]: each["id"] for each in project.pending()}
-    return [waiting[f"c{n}"] for n in range(count)]
+    waiting = project.run("Delete them", status=8).result["suspensions"]
+    assert [each["tool_call_id"] for each in waiting] == [f"c{n}" for n in range(count)]
+    return [each["id"] for each in waiting]
 
 
 def decisions(project: Project, run_id: str) -> dict[str, dict[str, Any]]:

@@ -32,9 +32,9 @@ def waiting_run(project: Project, record: str = "7") -> dict[str, Any]:
     """A run that waits for the approval of a deletion; its question."""
     script = [turn(call("delete_record", "c1", id=record)), say("Done: {result}")]
     project.agent(tools=DELETE, script=script)
-    run_id = project.run(f"Delete {record}", status=8).run_id
-    found: dict[str, Any] = next(each for each in project.pending() if each["run_id"] == run_id)
-    return found
+    [question] = project.run(f"Delete {record}", status=8).result["suspensions"]
+    assert isinstance(question, dict)
+    return question
 
 
 def flip(position: float) -> Damage:
@@ -351,10 +351,9 @@ def fingerprint(project: Project, args: object, tool: str = "anything", call_id:
     """The id of the question about one call, all else being equal."""
     project.store = project.root / f"runs-{len([*project.root.glob('runs-*')])}"
     project.agent(tools=ANYTHING, script=[turn(raw_call(tool, call_id, args)), say("Done")])
-    project.run("Take it", "--run-id", "same-run", status=8)
-    suspension_id: str = project.only()["id"]
-    assert len(suspension_id) == 64
-    return suspension_id
+    [question] = project.run("Take it", "--run-id", "same-run", status=8).result["suspensions"]
+    assert len(question["id"]) == 64
+    return str(question["id"])
 
 
 def test_the_order_of_keys_does_not_matter_to_a_fingerprint(project: Project) -> None:

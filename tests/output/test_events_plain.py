@@ -279,6 +279,20 @@ def test_a_decision_is_told_with_who_and_when(
     assert shown.stderr == told + "\n"
 
 
+def test_edited_arguments_are_told_with_the_decision(event: Events) -> None:
+    shown = Shown()
+    decided = {
+        "suspension_id": "3f2a9c81d0" + "0" * 54,
+        "by": "alice",
+        "at": AT,
+        "via": "cli",
+        "reason": None,
+    }
+    shown.reporter.event(event("decision", **decided, verdict="approve", args={"id": "\u202e"}))
+    told = rf'approved 3f2a9c81d0, with the arguments {{"id": "\u202e"}}, by alice at {AT}'
+    assert shown.stderr == told + "\n"
+
+
 def test_a_cancellation_is_told_although_it_answers_no_question(event: Events) -> None:
     shown = Shown()
     payload = {"suspension_id": None, "verdict": "cancel", "by": "alice", "at": AT, "via": "cli"}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from agentctl.errors import NotFound
-from agentctl.output.failure import show_error
+from agentctl.output.failure import error_lines, show_error
 from agentctl.output.style import Style, is_terminal, terminal_width, use_color
 
 Terminal = Callable[[], io.StringIO]
@@ -72,10 +72,13 @@ def test_the_width_of_a_terminal_is_asked_of_it() -> None:
 
 def test_an_error_is_a_line_and_hints_that_can_be_typed() -> None:
     stderr = io.StringIO()
-    show_error(NotFound("no run `a\x1b[2J\nb`", "agentctl runs", "or this"), stderr)
-    assert stderr.getvalue() == (
-        "agentctl: no run `a\\x1b[2J\nagentctl: b`\nhint: agentctl runs\nhint: or this\n"
-    )
+    show_error(NotFound("no run `a\x1b[2J`", "agentctl runs", "or this"), stderr)
+    assert stderr.getvalue() == "agentctl: no run `a\\x1b[2J`\nhint: agentctl runs\nhint: or this\n"
+
+
+def test_a_line_end_in_a_message_does_not_end_its_line() -> None:
+    assert error_lines("no run `a\nb`", (), Style()) == [r"agentctl: no run `a\nb`"]
+    assert error_lines("1: x\n2: y", (), Style(), has_lines=True) == ["agentctl: 1: x", "agentctl: 2: y"]
 
 
 def test_an_error_is_coloured_on_a_terminal(terminal: Terminal) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
+import agentctl
 from support.distribution import CHECKOUT, Distribution
 
 PACKAGES = {"cli": "agentctl", "store": "agentctl_store"}
 TREES = ("cli", "store", "sample-agents", "tests", "docs")
 TOP = {"README.md", "CHANGELOG.md", "LICENSE", "Makefile", "pyproject.toml"}
-
-with (CHECKOUT / "pyproject.toml").open("rb") as _file:
-    PROJECT = tomllib.load(_file)["project"]
 
 
 def files_below(folder: Path, root: Path) -> set[str]:
@@ -32,7 +29,7 @@ def test_the_wheel_holds_the_two_packages_and_its_metadata(distribution: Distrib
         for source, package in PACKAGES.items()
         for name in files_below(CHECKOUT / source / package, CHECKOUT / source)
     }
-    info = f"agentctl_cli-{PROJECT['version']}.dist-info"
+    info = f"agentctl_cli-{agentctl.__version__}.dist-info"
     metadata = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
     assert distribution.files_of_wheel() == code | {f"{info}/{name}" for name in metadata}
 
@@ -56,4 +53,4 @@ def test_the_wheel_asks_for_exactly_the_dependencies_of_the_program(distribution
 
 
 def test_the_version_has_an_entry_in_the_changelog() -> None:
-    assert f"## [{PROJECT['version']}]" in (CHECKOUT / "CHANGELOG.md").read_text()
+    assert f"## [{agentctl.__version__}]" in (CHECKOUT / "CHANGELOG.md").read_text()

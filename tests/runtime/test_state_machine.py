@@ -372,7 +372,7 @@ class Runs(RuleBasedStateMachine):
             said["data"] = "It failed" if verdict == "failed" else draw(values, label="data")
         if verdict in ("approve", "data", "retry") and draw(st.booleans(), label="accepts"):
             said["accepted"] = self.disk[call.tool].frozen(call.tool)["digest"]
-        self.decisions[question.id] = said
+        self.decisions[question.id] = through_json(said)
 
     def _cancel(self) -> None:
         said = {"suspension_id": None, "verdict": "cancel", "by": "ada", "at": self.now(), "via": "cli"}

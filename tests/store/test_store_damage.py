@@ -191,6 +191,19 @@ def test_an_edited_record_is_found_even_if_its_checksum_was_made_to_fit(
         store.load(run)
 
 
+def test_a_snapshot_does_not_go_with_an_edited_journal_even_if_its_chain_was_made_to_fit(
+    store: LocalStore, run: str, folder: Path
+) -> None:
+    path = folder / "journal.jsonl"
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    record = json.loads(last)
+    del record["sum"]
+    path.write_bytes(b"".join(before) + signed({**record, "payload": "edited"}))
+    assert len(list(store.journal(run))) == 3
+    with pytest.raises(Damaged, match=r"written for another journal\.jsonl"):
+        store.load(run)
+
+
 def test_a_snapshot_of_an_earlier_time_still_fits_and_one_of_another_history_does_not(
     store: LocalStore, run: str, folder: Path
 ) -> None:

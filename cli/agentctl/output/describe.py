@@ -129,11 +129,14 @@ def command(verb: str, *words: str, store: str | None = None) -> str:
 
 
 def decided(decision: Mapping[str, Any]) -> str:
-    """Who decided what, when, and why."""
-    done = _DONE.get(decision["verdict"], decision["verdict"])
-    subject = f" {short_id(decision['suspension_id'])}" if decision.get("suspension_id") else ""
+    """Who decided what, when, and why; edited arguments briefly."""
+    text = escape_line(_DONE.get(decision["verdict"], decision["verdict"]))
+    if decision.get("suspension_id"):
+        text += f" {short_id(decision['suspension_id'])}"
     if decision.get("args") is not None:
-        subject += f", with the arguments {one_line(decision['args'])},"
-    via = f" ({decision['via']})" if decision.get("via", "cli") != "cli" else ""
-    text = f"{done}{subject} by {decision['by']}{via} at {decision['at']}"
-    return escape_line(f"{text}: {decision['reason']}" if decision.get("reason") else text)
+        text += f", with the arguments {brief(decision['args'], PROGRESS_LIMIT).text},"
+    text += f" by {escape_line(decision['by'])}"
+    if decision.get("via", "cli") != "cli":
+        text += f" ({escape_line(decision['via'])})"
+    text += f" at {escape_line(decision['at'])}"
+    return f"{text}: {escape_line(decision['reason'])}" if decision.get("reason") else text

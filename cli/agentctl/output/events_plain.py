@@ -87,7 +87,7 @@ class PlainReporter:
     def error(self, error: AgentctlError, *, debug: bool = False) -> None:
         if debug:
             self._lines_of(traceback_lines(error))
-        self._problem(error.message, error.hints)
+        self._problem(error.message, error.hints, has_lines=error.has_lines)
 
     def note(self, text: str) -> None:
         self._progress(escape_line(text))
@@ -200,10 +200,10 @@ class PlainReporter:
     def _problem_of(self, error: Mapping[str, Any]) -> None:
         self._problem(error["message"], [error["hint"]] if error.get("hint") else [])
 
-    def _problem(self, message: str, hints: Sequence[str]) -> None:
+    def _problem(self, message: str, hints: Sequence[str], *, has_lines: bool = False) -> None:
         self._failed = True
         self._advised = self._advised or bool(hints)
-        self._lines_of(error_lines(message, hints, self._style))
+        self._lines_of(error_lines(message, hints, self._style, has_lines=has_lines))
 
     def _about_call(self, event: Event, text: str) -> None:
         self._progress(self._style.dim(self._from(event) + text))

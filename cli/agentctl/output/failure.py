@@ -16,7 +16,9 @@ def show_error(
 ) -> None:
     """`agentctl: what` and `hint: ...` on `stderr`; with `debug`, where an unexpected cause came from."""
     lines = traceback_lines(error) if debug else []
-    lines += error_lines(error.message, error.hints, Style(use_color(stderr, color)))
+    lines += error_lines(
+        error.message, error.hints, Style(use_color(stderr, color)), has_lines=error.has_lines
+    )
     tell(stderr, "".join(line + "\n" for line in lines))
 
 
@@ -29,8 +31,9 @@ def traceback_lines(error: AgentctlError) -> list[str]:
     return escape_text("".join(traceback.format_exception(error.__cause__))).splitlines()
 
 
-def error_lines(message: str, hints: Sequence[str], style: Style) -> list[str]:
-    """The lines of an error; a message of several lines (several problems) gives several."""
-    what = [f"{style.red('agentctl:')} {escape_line(line)}" for line in message.split("\n")]
+def error_lines(message: str, hints: Sequence[str], style: Style, *, has_lines: bool = False) -> list[str]:
+    """The lines of an error; `has_lines` says that each line of the message is a problem of its own."""
+    problems = message.split("\n") if has_lines else [message]
+    what = [f"{style.red('agentctl:')} {escape_line(problem)}" for problem in problems]
     typed = [line for hint in hints for line in hint.split("\n")]
     return what + [f"{style.yellow('hint:')} {escape_line(line)}" for line in typed]

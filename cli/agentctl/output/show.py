@@ -82,10 +82,10 @@ def _message(message: Mapping[str, Any], style: Style) -> list[str]:
 
 
 def _decision(decision: Mapping[str, Any]) -> list[str]:
-    lines = [decided(decision)]
-    for name in ("args", "data"):
-        if name in decision:
-            lines += [f"  {name}", *_json_block(decision[name])]
+    given = {name: decision[name] for name in ("args", "data") if name in decision}
+    lines = [decided({key: value for key, value in decision.items() if key not in given})]
+    for name, value in given.items():
+        lines += [f"  {name}", *_json_block(value)]
     return lines
 
 

@@ -63,12 +63,12 @@ _FROM: Mapping[str, frozenset[Phase]] = {
     "tool-output-denied": frozenset({Phase.SETTLED}),
 }
 # Once the run is cancelled nothing starts, and what is open is closed without running.
-_OPEN = frozenset({Phase.PROPOSED, Phase.GATED, Phase.WAITING, Phase.READY, Phase.SETTLED})
+_OPEN = frozenset({Phase.PROPOSED, Phase.GATED, Phase.WAITING, Phase.READY})
 _WHEN_CANCELLED: Mapping[str, frozenset[Phase]] = {
     "tool-start": frozenset(),
     "tool-retry": frozenset(),
-    "tool-error": _OPEN | {Phase.STARTED},
-    "tool-output-denied": _OPEN,
+    "tool-error": _OPEN | _FROM["tool-error"],
+    "tool-output-denied": _OPEN | _FROM["tool-output-denied"],
 }
 CALL_RECORDS = frozenset(_FROM) - {"decision"}
 
@@ -169,7 +169,7 @@ def apply(call: Call, record: Record, run_id: str, *, cancelling: bool = False) 
                 raise Contradiction(f"retry of call `{call.id}`, whose tool is not idempotent")
             return replace(call, phase=Phase.READY, start=None)
         case _:
-            return _done(call, record.type, payload, cancelling=cancelling)
+            return _done(call, record.type, payload)
 
 
 def _judged(call: Call, payload: Mapping[str, Any]) -> Call:
@@ -249,8 +249,8 @@ def _decided(call: Call, payload: Mapping[str, Any]) -> Call:
     return replace(answered, phase=Phase.SETTLED, settlement=told)
 
 
-def _done(call: Call, kind: str, payload: Mapping[str, Any], *, cancelling: bool) -> Call:
-    if call.settlement is not None and not cancelling:
+def _done(call: Call, kind: str, payload: Mapping[str, Any]) -> Call:
+    if call.settlement is not None:
         told = {"type": kind, **{key: payload.get(key) for key in call.settlement.payload}}
         if not same_json(told, {"type": call.settlement.type, **call.settlement.payload}):
             raise Contradiction(f"call `{call.id}` was settled otherwise")
@@ -262,7 +262,7 @@ def _done(call: Call, kind: str, payload: Mapping[str, Any], *, cancelling: bool
         case _:
             content, is_error = payload["reason"], False
     if call.edited and call.attempt:
-        ran = json.dumps(call.args, ensure_ascii=False)
+        ran = _text(call.args)
         content = f"(The user changed the arguments; the tool ran with {ran}.)\n{content}"
     # Nothing of a finished call is needed but its result: the snapshot stays small.
     return Call(call.id, call.tool, None, Phase.DONE, content=content, is_error=is_error)

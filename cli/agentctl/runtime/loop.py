@@ -31,6 +31,7 @@ from agentctl.runtime.actions import (
 from agentctl.runtime.call import Call, Contradiction, question_id
 from agentctl.runtime.events import Event, Record, announcement
 from agentctl.runtime.state import Run
+from agentctl_store.canonical import canonical, parse
 from agentctl_store.errors import Damaged, NotSaved
 
 if TYPE_CHECKING:
@@ -345,7 +346,9 @@ class Loop:
             return records.recovery(run, now, call, "It was cancelled while it ran")
         match task.result():
             case Succeeded(value):
-                return records.of_call(run, now, call, "tool-result", {"result": value})
+                # In the order in which it is kept, so that it looks the same before and after.
+                result = parse(canonical(value))
+                return records.of_call(run, now, call, "tool-result", {"result": result})
             case Suspended(payload):
                 schema = self._agent.tools[call.tool].resume_schema
                 return records.data_question(run, now, call, payload, schema)

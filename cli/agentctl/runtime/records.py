@@ -78,11 +78,14 @@ def closing(run: Run, now: str, call: Call) -> Record:
     """What becomes of an open call when the run is cancelled."""
     assert run.cancellation is not None
     by, kind = run.cancellation.by, call.suspension.kind if call.suspension else None
-    if kind == "in_doubt" or (kind is None and call.attempt and not call.resumed):
+    if kind == "in_doubt":
         error = f"Cancelled by {by}; the tool was started and its outcome is unknown"
         return of_call(run, now, call, "tool-error", {"error": error})
-    if kind == "data" or call.attempt:
-        error = f"Cancelled by {by} before it went on"
+    if kind == "data":
+        error = f"Cancelled by {by} before the question was answered"
+        return of_call(run, now, call, "tool-error", {"error": error})
+    if call.attempt:
+        error = f"Cancelled by {by}; the tool had been started and did not come to an end"
         return of_call(run, now, call, "tool-error", {"error": error})
     reason = run.cancellation.reason or DENIED
     return of_call(run, now, call, "tool-output-denied", {"reason": reason, "by": by})

@@ -203,8 +203,8 @@ def _step_start(run: Run, record: Record) -> Run:
     root = run.root
     if root.calls or root.asking or isinstance(root.messages[-1], Assistant):
         raise Contradiction("a model request before every call has its result")
-    if run.cancellation is not None:
-        raise Contradiction("a model request after the run was cancelled")
+    if run.cancellation is not None or run.interruption is not None or root.step >= run.max_steps:
+        raise Contradiction("a model request after the run was stopped, or beyond its budget")
     return replace(run, root=replace(root, step=root.step + 1, asking=True))
 
 
