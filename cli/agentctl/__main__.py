@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 
 def main() -> None:
@@ -12,6 +13,9 @@ def main() -> None:
     of a short command. Driving a run turns it on again.
     """
     gc.disable()
+    # Outside of driving, which has its own handlers, nothing is half done: Ctrl-C just ends the process.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from agentctl.app import main as command_line
 
     try:

@@ -9,6 +9,7 @@ import importlib
 import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from signal import SIGINT, SIGPIPE
 from typing import Annotated, Any
 
@@ -81,7 +82,7 @@ def _application() -> typer.Typer:
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        no_args_is_help=True,
+        invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
@@ -98,6 +99,9 @@ def _application() -> typer.Typer:
         are errors.
         """
         context.obj = Common(**given)
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help(), err=True)
+            raise typer.Exit(int(ExitStatus.USAGE))
 
     _declare_common(agentctl)
     application.callback()(agentctl)
@@ -138,14 +142,21 @@ def main() -> None:
 
 
 def _status(arguments: Sequence[str]) -> int:
-    """What the process exits with; every error was told."""
+    """What the process exits with; every error was told.
+
+    Typer's own `main` is not used: it turns Ctrl-C and a reader that left into plain statuses.
+    """
+    command = get_command(_application())
     try:
-        status = get_command(_application()).main(
-            args=list(arguments), prog_name="agentctl", standalone_mode=False
-        )
-        return int(status or 0)
+        with command.make_context("agentctl", list(arguments)) as context:
+            command.invoke(context)
+        return int(ExitStatus.OK)
+    except typer.Exit as done:
+        return done.exit_code
     except DieOf:
         raise
+    except BrokenPipeError:
+        raise DieOf(SIGPIPE) from None
     except typer.TyperException as error:
         return _tell(_misused(error), arguments)
     except Exception as error:  # whatever it was, it becomes one line and a status
@@ -159,6 +170,9 @@ def _misused(error: typer.TyperException) -> UsageError:
     message = re.sub(r" \(Possible options: (.+)\)", r"; did you mean \1?", message)
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if context is not None else "agentctl --help"
+    if message.startswith("No such command"):
+        near = get_close_matches(message.split("'")[1], VERBS, 1)
+        hint = f"agentctl {near[0]}" if near else hint
     text = " ".join(message.split()).rstrip(".").replace("'", "`")
     return UsageError(text[:1].lower() + text[1:] if text else "no command", hint)
 

@@ -111,10 +111,15 @@ def cancellation(signed: Signature) -> Json:
 
 
 def same(wanted: Mapping[str, Any], stands: Mapping[str, Any]) -> bool:
-    """Whether a decision repeats the one that stands: verdict, arguments and data are equal."""
+    """Whether a decision repeats the one that stands: verdict, arguments and data are equal.
+
+    An approval that holds for later calls covers one that does not, and not the other way round.
+    """
+    if wanted.get("always") and not stands.get("always"):
+        return False
     return all(
         (key in wanted) == (key in stands) and same_json(wanted.get(key), stands.get(key))
-        for key in ("verdict", "args", "data", "always")
+        for key in ("verdict", "args", "data")
     )
 
 

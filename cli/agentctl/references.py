@@ -54,7 +54,8 @@ def find_questions(store: Store, ref: str, choice: Choice = "one") -> list[Quest
     if ref in runs:
         return _of_run(store, ref, waiting, choice)
     questions = [each for each in waiting if _means(ref, each["id"])]
-    decided = _decided(store, ref, [run_id for run_id, place in store.run_ids() if place == "active"])
+    active = [run_id for run_id, place in store.run_ids() if place == "active"]
+    decided = _decided(store, ref, active, listed.damaged)
     found = len(questions) + len(decided) + len(runs)
     if found > 1:
         raise _ambiguous(ref, questions, decided, runs)
@@ -64,7 +65,8 @@ def find_questions(store: Store, ref: str, choice: Choice = "one") -> list[Quest
         return [decided[0]]
     if runs:
         return _of_run(store, runs[0], waiting, choice)
-    ended = _decided(store, ref, [run_id for run_id, place in store.run_ids() if place == "finished"])
+    finished = [run_id for run_id, place in store.run_ids() if place == "finished"]
+    ended = _decided(store, ref, finished, listed.damaged)
     if len(ended) > 1:
         raise _ambiguous(ref, [], ended, [])
     if ended:
@@ -86,7 +88,7 @@ def find_run(store: Store, ref: str) -> str:
         raise Conflict(f"`{ref}` is ambiguous: it may be run " + ", ".join(f"`{each}`" for each in every[:8]))
     if every:
         return every[0]
-    decided = _decided(store, ref, [run_id for run_id, _ in store.run_ids()])
+    decided = _decided(store, ref, [run_id for run_id, _ in store.run_ids()], listed.damaged)
     if len({each.run_id for each in decided}) == 1:
         return decided[0].run_id
     if listed.damaged:
@@ -134,8 +136,8 @@ def nothing_waits(store: Store, run_id: str) -> Conflict:
     return Conflict(f"run `{run_id}` waits for nothing: {why}", f"agentctl resume {run_id}")
 
 
-def _decided(store: Store, ref: str, run_ids: Sequence[str]) -> list[Decided]:
-    """The decided questions whose id `ref` means."""
+def _decided(store: Store, ref: str, run_ids: Sequence[str], damaged: list[StoreError]) -> list[Decided]:
+    """The decided questions whose id `ref` means; what cannot be read is added to `damaged`."""
     if len(ref) < SHORTEST_PREFIX or not set(ref) <= set("0123456789abcdef"):
         return []
     found = []
@@ -146,8 +148,8 @@ def _decided(store: Store, ref: str, run_ids: Sequence[str]) -> list[Decided]:
                 decision = store.decision(run_id, suspension_id)
                 if decision is not None:
                     found.append(Decided(run_id, suspension_id, decision))
-        except StoreError:
-            continue  # a damaged run hides no other
+        except StoreError as error:
+            damaged.append(error)
     return found
 
 

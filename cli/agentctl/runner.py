@@ -248,7 +248,8 @@ class Runner:
             return self._outcome(standing.run, decided=decided, recorded_only=True, repeated=repeated)
         if standing.run.outcome is not None:
             return self._outcome(standing.run, repeated=repeated)
-        changes = Changes(options.max_steps, options.model, options.accept_changes)
+        # Consent to changed definitions stands in the decisions: it is for these calls and no others.
+        changes = Changes(options.max_steps, options.model)
         return self._outcome_of(
             run_id,
             lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, options.agent), changes),

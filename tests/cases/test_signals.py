@@ -261,12 +261,12 @@ def test_a_signal_at_any_moment_leaves_no_traceback_and_no_half_run(project: Pro
 
 def test_a_shell_loop_around_a_run_stops_at_ctrl_c(project: Project, shell: Shell) -> None:
     words = " ".join(f"'{word}'" for word in slowly(project, "async_slow", SLOW_ASYNC))
-    process = shell(f"for n in 1 2 3; do agentctl {words}; echo next >&2; done; echo end >&2")
+    process = shell(f"for n in 1 2 3; do agentctl {words}; echo NEXT >&2; done; echo AFTER >&2")
     project.wait_for("a.started")
     process.interrupt()
     stopped = process.wait(status=-signal.SIGINT)
-    assert "next" not in stopped.stderr
-    assert "end" not in stopped.stderr
+    assert "NEXT" not in stopped.stderr
+    assert "AFTER" not in stopped.stderr
     assert len(project.runs()) == 1
 
 

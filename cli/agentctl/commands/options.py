@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from signal import SIGINT, SIGPIPE
 from typing import Annotated, Any
 
 import typer
 
 from agentctl.errors import UsageError
-from agentctl.runtime.signals import DieOf
 
 STORE_VARIABLE = "AGENTCTL_STORE"
 DEFAULT_STORE = ".runs"
@@ -82,12 +80,7 @@ def with_common_options(run: Callable[..., None]) -> Callable[..., None]:
     def command(typer_context: typer.Context, **given: Any) -> None:
         common = Common(**{each.name: given.pop(each.name) for each in fields(Common)})
         before = typer_context.find_object(Common) or Common()
-        try:
-            run(common.over(before), **given)
-        except KeyboardInterrupt:  # typer would turn these two into plain exit statuses
-            raise DieOf(SIGINT) from None
-        except BrokenPipeError:
-            raise DieOf(SIGPIPE) from None
+        run(common.over(before), **given)
 
     signature = inspect.signature(run, eval_str=True)
     own = [
@@ -105,10 +98,10 @@ def with_common_options(run: Callable[..., None]) -> Callable[..., None]:
 
 def seconds(text: str | None, option: str, default: float | None) -> float | None:
     """The seconds that a duration option means."""
-    from agentctl.tools.duration import seconds as read
-
     if text is None:
         return default
+    from agentctl.tools.duration import seconds as read
+
     if option == "--lock-timeout" and text.strip() in ("0", "0s", "0ms"):
         return 0.0
     try:

@@ -34,6 +34,8 @@ class Session:
         self.common = common
         self.stdin, self.stdout, self.stderr = sys.stdin, sys.stdout, sys.stderr
         self.environ: Mapping[str, str] = os.environ
+        self.lock_timeout = seconds(common.lock_timeout, "--lock-timeout", 2.0) or 0.0
+        self.timeout = seconds(common.timeout, "--timeout", None)
 
     @property
     def color(self) -> bool | None:
@@ -89,10 +91,7 @@ class Session:
         from agentctl.runner import Runner
         from agentctl.runtime.driver import Limits
 
-        limits = Limits(
-            lock_timeout=seconds(self.common.lock_timeout, "--lock-timeout", 2.0) or 0.0,
-            timeout=seconds(self.common.timeout, "--timeout", None),
-        )
+        limits = Limits(lock_timeout=self.lock_timeout, timeout=self.timeout)
         return Runner(
             self.store,
             self.reporter.event,

@@ -46,7 +46,7 @@ def decode(data: Mapping[str, Any]) -> Run:
     """
     try:
         run = _run(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise Contradiction(f"the snapshot does not hold a run: {error}") from error
     for call in run.root.calls:
         _check_question(run, call)
