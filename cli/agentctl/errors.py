@@ -25,12 +25,12 @@ class AgentctlError(Exception):
     """An error with one clear line, hints that can be typed, and an exit status."""
 
     status = ExitStatus.FAILED
+    # Whether each line of the message is a problem of its own; else a line end in it was only quoted.
     has_lines = False
 
     def __init__(self, message: str, *hints: str, status: ExitStatus | None = None) -> None:
-        # What is quoted in a message may hold line ends; only several problems make several lines.
-        self.message = message if self.has_lines else message.replace("\n", "\\n")
-        super().__init__(self.message)
+        super().__init__(message)
+        self.message = message
         self.hints: Sequence[str] = hints
         if status is not None:
             self.status = status

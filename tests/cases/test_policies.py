@@ -99,21 +99,22 @@ def test_a_policy_cannot_change_what_will_run(project: Project) -> None:
     tools = """
 
 def meddle(call):
-    call.args["id"] = "everything"
-    return call.args["id"] != "everything"
+    call.args["force"] = True
+    call.args["ids"].append("everything")
+    call.request_context["who"].append("everyone")
+    return False
 
 
 @tool(require_approval=meddle)
-def delete_record(ctx: ToolContext, id: str) -> str:
-    \"""Delete a record by ID.\"""
-    fx(ctx, id=id)
-    return f"Record {id} deleted"
+def delete_records(ctx: ToolContext, ids: list[str], force: bool = False) -> str:
+    \"""Delete records by ID.\"""
+    fx(ctx, ids=ids, force=force, who=ctx.request_context["who"])
+    return "Deleted"
 """
-    project.agent(tools=tools, script=[DELETION, say("End")])
-    done = project.run("Delete a", status=(0, 8))
-    if done.status == 8:  # a policy that is kept from meddling by an error
-        project.approve(done.result["suspensions"][0]["id"], status=0)
-    assert [each["args"] for each in project.fx()] == [{"id": "a"}]
+    deletion = turn(call("delete_records", "c1", ids=["a"]))
+    project.agent(tools=tools, script=[deletion, say("End")], files={"who.json": '{"who": ["me"]}'})
+    project.run("Delete a", "--context", "@records/who.json", status=0)
+    assert [each["args"] for each in project.fx()] == [{"ids": ["a"], "force": False, "who": ["me"]}]
 
 
 # 14. Policies that fail

@@ -271,6 +271,21 @@ def test_another_verdict_on_a_decided_call_is_a_conflict(project: Project, two: 
     assert [each["args"] for each in project.fx()] == [{"id": "a"}]
 
 
+def test_an_answer_is_the_same_only_if_its_json_is(project: Project) -> None:
+    project.agent(tools=ASK, script=[turn(call("ask", "q1", question="How many?")), say("End")])
+    (asked,) = project.run("Go", status=8).result["suspensions"]
+    project.resume(asked["id"], "--data", '{"a": 1, "b": [0]}', "--no-drive", status=0)
+    for other in ('{"a": 1.0, "b": [0]}', '{"a": true, "b": [0]}', '{"a": 1}'):
+        project.resume(asked["id"], "--data", other, "--no-drive", status=5)
+    again = project.resume(asked["id"], "--data", '{"b":[0],"a":1}', status=0)
+    assert "tester" in again.stderr and [each["args"] for each in project.fx()] == [
+        {"answer": {"a": 1, "b": [0]}}
+    ]
+    project.resume(asked["id"], "--data", '{"a": 1, "b": [0]}', status=0)
+    project.resume(asked["id"], "--data", '{"a": 2, "b": [0]}', status=5)
+    assert project.fx_calls() == ["q1"]
+
+
 def test_a_decision_while_the_other_call_still_runs_is_taken_up(project: Project) -> None:
     calls = [call("gated_slow", "s1", name="s"), call("delete_record", "c1", id="a")]
     project.agent(tools=SLOW_GATED + DELETE, script=[turn(*calls), say("End")])

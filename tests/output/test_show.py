@@ -162,7 +162,11 @@ def test_what_to_type_next_follows_from_the_status(run: Make, status: str, typed
 def test_an_ended_run_has_nothing_to_type(run: Make) -> None:
     written = show(run(status="completed", finish_reason="stop", prompt=None))
     assert "next" not in written
-    assert "reason    stop\n" in written
+    assert "reason" not in written
+
+
+def test_an_unusual_reason_to_stop_is_told(run: Make) -> None:
+    assert "reason    max_steps\n" in show(run(status="interrupted", finish_reason="max_steps"))
 
 
 def test_json_is_the_one_object_as_it_is(
@@ -184,37 +188,39 @@ def test_json_is_the_one_object_as_it_is(
 # log
 
 
-def test_a_record_is_a_line_of_when_what_whose_and_the_rest() -> None:
+def logged(kind: str, **payload: Any) -> str:
     stdout = io.StringIO()
-    record = {
-        "seq": 3,
-        "at": AT,
-        "type": "tool-call",
-        "agent_path": ["records"],
-        "call_path": [],
-        "payload": {"tool_call_id": "c1", "args": {"id": "a\x1b"}, "text": "two words", "none": None, "": ""},
-    }
-    show_log([record], stdout)
-    assert stdout.getvalue() == (
-        f'{AT}  tool-call  records  tool_call_id=c1  args={{"id": "a\\u001b"}}  text="two words"  =""\n'
+    show_log([{"at": AT, "type": kind, "agent_path": ["records"], "payload": payload}], stdout)
+    return stdout.getvalue()
+
+
+def test_a_record_is_a_line_of_when_whose_and_what_happened() -> None:
+    call = {"tool_call_id": "c1", "tool": "delete_record", "args": {"id": "a\x1b"}}
+    assert logged("tool-call", **call, verdict="ask") == (
+        f'{AT}  records  calls delete_record {{"id": "a\\u001b"}}, a human must decide\n'
     )
+    assert logged("tool-start", **call, attempt=2, pid=7, host="h") == (
+        f"{AT}  records  delete_record starts, attempt 2, by process 7 on h\n"
+    )
+    assert logged("finish", status="completed") == f"{AT}  records  ended: completed\n"
 
 
 def test_a_long_value_in_the_log_says_how_much_is_missing() -> None:
-    stdout = io.StringIO()
-    payload = {"text": "x" * 2500}
-    show_log([{"at": AT, "type": "answer", "agent_path": [], "payload": payload}], stdout)
-    assert stdout.getvalue().endswith('x" … 2,300 more characters\n')
+    assert "more characters" in logged("answer", message={"text": "x" * 5000})
+
+
+def test_a_record_of_a_later_version_is_shown_by_its_type() -> None:
+    assert logged("handed-over", to="billing") == f'{AT}  records  handed-over {{"to": "billing"}}\n'
 
 
 def test_records_are_shown_as_they_come() -> None:
     stdout = io.StringIO()
-    seen: list[int] = []
+    seen = []
 
     def records() -> Iterator[dict[str, Any]]:
-        for _ in range(3):
+        for step in (1, 2):
             seen.append(stdout.getvalue().count("\n"))
-            yield {"at": AT, "type": "start", "agent_path": [], "payload": {}}
+            yield {"at": AT, "type": "step-start", "agent_path": ["records"], "payload": {"step": step}}
 
     show_log(records(), stdout)
-    assert seen == [0, 1, 2]
+    assert seen == [0, 1]

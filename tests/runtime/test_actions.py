@@ -74,7 +74,11 @@ ONE_CALL: list[tuple[str, Callable[[], Story], list[str]]] = [
         lambda: Story().proposes().judged("run").started().result(1).step_ends(),
         ["AskModel"],
     ),
-    ("an answer without calls ends its step", lambda: Story().asks_model().answers(text="Done"), ["FinishStep"]),
+    (
+        "an answer without calls ends its step",
+        lambda: Story().asks_model().answers(text="Done"),
+        ["FinishStep"],
+    ),
     (
         "and the run",
         lambda: Story().asks_model().answers(text="Done").step_ends(),
@@ -96,7 +100,9 @@ ONE_CALL: list[tuple[str, Callable[[], Story], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("story", "actions"), [each[1:] for each in ONE_CALL], ids=[each[0] for each in ONE_CALL])
+@pytest.mark.parametrize(
+    ("story", "actions"), [each[1:] for each in ONE_CALL], ids=[each[0] for each in ONE_CALL]
+)
 def test_what_may_happen_next(story: Callable[[], Story], actions: list[str]) -> None:
     assert what(story()) == actions
 
@@ -112,7 +118,15 @@ def test_a_running_call_is_left_alone_while_others_go_on() -> None:
 
 
 def test_the_model_is_not_asked_before_every_call_has_its_result() -> None:
-    story = Story().proposes(*TWO).judged("run", "c1").judged("ask", "c2").started("c1").result(1, "c1").asked("c2")
+    story = (
+        Story()
+        .proposes(*TWO)
+        .judged("run", "c1")
+        .judged("ask", "c2")
+        .started("c1")
+        .result(1, "c1")
+        .asked("c2")
+    )
     assert what(story) == []
     with pytest.raises(Contradiction):
         story.asks_model()
@@ -134,7 +148,9 @@ CANCELLED: list[tuple[str, Callable[[], Story], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("story", "actions"), [each[1:] for each in CANCELLED], ids=[each[0] for each in CANCELLED])
+@pytest.mark.parametrize(
+    ("story", "actions"), [each[1:] for each in CANCELLED], ids=[each[0] for each in CANCELLED]
+)
 def test_a_cancelled_run_closes_what_is_open_and_ends(story: Callable[[], Story], actions: list[str]) -> None:
     assert what(story().cancelled()) == actions
 
@@ -149,7 +165,9 @@ def test_a_cancelled_run_waits_for_what_it_runs() -> None:
 def spent(requests: int, max_steps: int) -> Story:
     story = Story(max_steps=max_steps)
     for number in range(requests):
-        story.proposes((f"c{number}", "delete", {})).judged("refuse", f"c{number}").settled(f"c{number}").step_ends()
+        story.proposes((f"c{number}", "delete", {})).judged("refuse", f"c{number}").settled(
+            f"c{number}"
+        ).step_ends()
     return story
 
 
@@ -168,7 +186,9 @@ def test_a_budget_that_is_used_up_ends_the_asking(requests: int, max_steps: int)
 def test_a_new_total_gives_the_difference() -> None:
     story = spent(3, 3).interrupted(finish_reason="max_steps").resumed(max_steps=4)
     assert what(story) == ["AskModel"]
-    assert what(story.proposes(("c9", "delete", {})).judged("refuse", "c9").settled("c9").step_ends()) == ["StepsUsedUp"]
+    assert what(story.proposes(("c9", "delete", {})).judged("refuse", "c9").settled("c9").step_ends()) == [
+        "StepsUsedUp"
+    ]
 
 
 def test_a_smaller_total_is_used_up_at_once() -> None:

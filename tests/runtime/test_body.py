@@ -27,9 +27,15 @@ STORIES: dict[str, Callable[[], Story]] = {
     "edited": lambda: waiting().decided("approve", args={"id": "b"}),
     "granted": lambda: waiting().decided("approve", always=True).started(),
     "declined": lambda: waiting().decided("decline", reason="Keep it"),
-    "asking": lambda: Story().proposes().judged("run").started().asks({"q": "\ud800"}, schema={"type": "string"}),
-    "answered": lambda: Story().proposes().judged("run").started().asks(None).decided("data", data=False).started(),
-    "in doubt": lambda: Story().proposes().judged("run").started().in_doubt().interrupted().cancelled("Enough"),
+    "asking": lambda: (
+        Story().proposes().judged("run").started().asks({"q": "\ud800"}, schema={"type": "string"})
+    ),
+    "answered": lambda: (
+        Story().proposes().judged("run").started().asks(None).decided("data", data=False).started()
+    ),
+    "in doubt": lambda: (
+        Story().proposes().judged("run").started().in_doubt().interrupted().cancelled("Enough")
+    ),
     "named": lambda: Story(max_steps=1, thread="t", resource="r", model="openai/x").asks_model(),
     "spent": lambda: Story().asks_model().answers(text="Done", usage=Usage(total_tokens=2**40, requests=1)),
     "ended": lambda: Story().asks_model().answers(text="é\x00\u202e").step_ends().finished(),
@@ -112,4 +118,7 @@ def test_what_is_no_run_is_refused(data: Any) -> None:
 
 def test_class_markers_are_data() -> None:
     story = Story().proposes(("c1", "delete", {"__class__": "os.system", "!!python/object": "x"}))
-    assert body.decode(body.encode(story.run)).root.calls[0].args == {"__class__": "os.system", "!!python/object": "x"}
+    assert body.decode(body.encode(story.run)).root.calls[0].args == {
+        "__class__": "os.system",
+        "!!python/object": "x",
+    }

@@ -162,7 +162,9 @@ def test_a_later_question_needs_its_own_decision() -> None:
     first = story.question()
     story.decided("data", data="L").started().asks("Which colour?")
     with pytest.raises(Contradiction):
-        story.tell("decision", {"suspension_id": first, "verdict": "data", "data": "L", "by": "ada", "reason": None})
+        story.tell(
+            "decision", {"suspension_id": first, "verdict": "data", "data": "L", "by": "ada", "reason": None}
+        )
     assert story.phase() is Phase.WAITING
 
 
@@ -185,7 +187,9 @@ def test_every_json_value_is_an_answer(data: Any) -> None:
 
 
 def test_a_tool_is_told_what_it_asked_last() -> None:
-    story = STANDING["started"]().asks("Which size?").decided("data", data="L").started().asks("Which colour?")
+    story = (
+        STANDING["started"]().asks("Which size?").decided("data", data="L").started().asks("Which colour?")
+    )
     call = story.decided("data", data="red").call()
     assert (call.suspend_payload, call.resume_data) == ("Which colour?", "red")
 
@@ -235,7 +239,10 @@ def test_the_model_is_told_which_edited_arguments_ran() -> None:
 @pytest.mark.parametrize("args", [{"id": "a"}, None])
 def test_arguments_that_nobody_changed_are_not_told(args: dict[str, Any] | None) -> None:
     edit = {"args": args} if args else {}
-    assert STANDING["waiting"]().decided("approve", **edit).started().result("Deleted").call().content == "Deleted"
+    assert (
+        STANDING["waiting"]().decided("approve", **edit).started().result("Deleted").call().content
+        == "Deleted"
+    )
 
 
 def test_edited_arguments_are_not_said_to_have_run_where_nothing_ran() -> None:
@@ -245,7 +252,11 @@ def test_edited_arguments_are_not_said_to_have_run_where_nothing_ran() -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "data", "told"),
-    [("result", {"id": "a"}, '{"id": "a"}'), ("result", None, "null"), ("failed", "No disk", "Error: No disk")],
+    [
+        ("result", {"id": "a"}, '{"id": "a"}'),
+        ("result", None, "null"),
+        ("failed", "No disk", "Error: No disk"),
+    ],
 )
 def test_a_call_in_doubt_is_told_as_it_was_settled(verdict: str, data: Any, told: str) -> None:
     assert ASKED["in_doubt"]().decided(verdict, data=data).settled().call().content == told

@@ -121,4 +121,6 @@ def test_only_the_right_kind_of_decision_answers_a_question(kind: str, decision:
         deciding.check_kind(suspension, decision)
     assert refused.value.status is ExitStatus.CONFLICT
     assert ID[:10] in refused.value.message
-    assert refused.value.hints and all(hint.startswith(f"agentctl ") and ID[:10] in hint for hint in refused.value.hints)
+    assert refused.value.hints and all(
+        hint.startswith(f"agentctl ") and ID[:10] in hint for hint in refused.value.hints
+    )

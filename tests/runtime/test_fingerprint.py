@@ -82,7 +82,26 @@ def test_the_order_of_a_list_counts() -> None:
 
 
 def test_values_that_python_takes_for_equal_are_different() -> None:
-    values = [1, 1.0, "1", True, "true", [1], {"1": 1}, 0, 0.0, -0.0, "0", False, None, "null", "", [], {}, [[]]]
+    values = [
+        1,
+        1.0,
+        "1",
+        True,
+        "true",
+        [1],
+        {"1": 1},
+        0,
+        0.0,
+        -0.0,
+        "0",
+        False,
+        None,
+        "null",
+        "",
+        [],
+        {},
+        [[]],
+    ]
     assert len({of(subject=value) for value in values}) == len(values)
     assert len({of(subject={"n": value}) for value in values}) == len(values)
 
@@ -105,7 +124,9 @@ def test_parts_that_look_alike_when_joined_do_not_collide(one: dict[str, Any], o
     assert of(**one) != of(**other)
 
 
-@pytest.mark.parametrize("text", ["é", "e\u0301", "İ", "\u202e", "\u200b", "\x00", "日本", "\U0001f600", "\ud800", "\udfff"])
+@pytest.mark.parametrize(
+    "text", ["é", "e\u0301", "İ", "\u202e", "\u200b", "\x00", "日本", "\U0001f600", "\ud800", "\udfff"]
+)
 def test_text_of_every_kind_has_a_fingerprint_of_its_own(text: str) -> None:
     assert of(subject={"id": text}) != of(subject={"id": "e"})
     assert of(subject={"id": text}) == of(subject=json.loads(json.dumps({"id": text})))
@@ -129,10 +150,9 @@ def test_an_id_is_sha_256_over_canonical_json(subject: Any, tool: str, path: lis
 
 
 def test_an_id_is_the_same_in_every_process() -> None:
-    program = (
-        "from agentctl.runtime.suspensions import fingerprint;"
-        f"print(fingerprint(**{QUESTION!r}))"
-    )
+    program = f"from agentctl.runtime.suspensions import fingerprint;print(fingerprint(**{QUESTION!r}))"
     environ = {"PYTHONHASHSEED": "1", "LC_ALL": "C"}
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ
+    )
     assert found.stdout.strip() == of()

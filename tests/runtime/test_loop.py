@@ -16,7 +16,7 @@ from agentctl.runtime.state import Run
 from agentctl.tools.policy import Policy, PolicyCall
 from agentctl.tools.tool import CallInfo, FailedCall, Outcome, Succeeded, Suspended, Unknown
 from agentctl_store.errors import NotSaved
-from support.stage import PlayedTool, Stage, ask, ok, say, until
+from support.stage import PlayedTool, Stage, ask, say, until
 from support.story import AT
 
 Json = dict[str, Any]
@@ -47,7 +47,9 @@ def test_every_record_is_kept_before_it_is_told() -> None:
     stage.again()
     assert status(stage.loop.run) == "completed"
     for kind in {event.type for event in stage.events} - {"text-delta"}:
-        for number, (kept, told) in enumerate(zip(_where(stage, f"kept {kind}"), _where(stage, f"told {kind}"), strict=False)):
+        for number, (kept, told) in enumerate(
+            zip(_where(stage, f"kept {kind}"), _where(stage, f"told {kind}"), strict=False)
+        ):
             assert kept < told, f"{kind} {number}"
 
 
@@ -92,7 +94,9 @@ def test_a_record_that_cannot_follow_is_neither_kept_nor_told() -> None:
     stage = Stage([READ], [])
     before = list(stage.log)
     with pytest.raises(Contradiction):
-        stage.loop.record(of_step(stage.loop.run, AT, "step-start", {}), of_step(stage.loop.run, AT, "step-start", {}))
+        stage.loop.record(
+            of_step(stage.loop.run, AT, "step-start", {}), of_step(stage.loop.run, AT, "step-start", {})
+        )
     assert stage.log == before
 
 
@@ -123,7 +127,12 @@ def test_the_start_says_which_process_began_which_attempt() -> None:
 
 
 def test_all_are_judged_before_any_is_asked_about_and_all_asked_about_before_any_runs() -> None:
-    calls = [("c1", "delete", {"id": "a"}), ("c2", "read", {}), ("c3", "delete", {"id": "b"}), ("c4", "ghost", {})]
+    calls = [
+        ("c1", "delete", {"id": "a"}),
+        ("c2", "read", {}),
+        ("c3", "delete", {"id": "b"}),
+        ("c4", "ghost", {}),
+    ]
     stage = Stage([READ, DELETE], [ask(*calls)]).drive()
     judged = [f"tool-call {call}" for call in ("c1", "c2", "c3", "c4")]
     asked = [f"tool-call-approval {call}" for call in ("c1", "c3")]
@@ -169,7 +178,9 @@ def test_a_result_is_told_while_others_still_run() -> None:
         await until(lambda: stage.told("tool-result"))
         return Succeeded("slow")
 
-    stage = Stage([READ, PlayedTool("slow", slow)], [ask(("c1", "slow", {}), ("c2", "read", {})), say("Done")])
+    stage = Stage(
+        [READ, PlayedTool("slow", slow)], [ask(("c1", "slow", {}), ("c2", "read", {})), say("Done")]
+    )
     assert [each["tool_call_id"] for each in stage.drive().told("tool-result")] == ["c2", "c1"]
 
 
@@ -209,7 +220,9 @@ def counting(answers: list[Any], seen: list[PolicyCall]) -> Policy:
 def test_a_policy_is_asked_once_per_call_and_never_again() -> None:
     seen: list[PolicyCall] = []
     tool = PlayedTool("refund", require_approval=counting([True, False], seen))
-    stage = Stage([tool], [ask(("c1", "refund", {"amount": 500}), ("c2", "refund", {"amount": 5})), say("Done")])
+    stage = Stage(
+        [tool], [ask(("c1", "refund", {"amount": 500}), ("c2", "refund", {"amount": 5})), say("Done")]
+    )
     assert stage.drive().ran() == ["c2"]
     stage.again()
     stage.decide("c1", "approve")
@@ -239,7 +252,11 @@ def test_who_must_be_asked(
     globs: list[str], tool: Callable[[], bool | Policy], agent: bool | tuple[str, ...], asked: bool
 ) -> None:
     options = {"require_approval": globs, "context": {}, "workspace": "/work"}
-    stage = Stage([PlayedTool("delete", require_approval=tool())], [ask(("c1", "delete", {})), say("Done")], options=options)
+    stage = Stage(
+        [PlayedTool("delete", require_approval=tool())],
+        [ask(("c1", "delete", {})), say("Done")],
+        options=options,
+    )
     stage.gate = agent
     stage.again()
     assert status(stage.loop.run) == ("suspended" if asked else "completed")
@@ -247,7 +264,9 @@ def test_who_must_be_asked(
 
 
 def test_a_policy_that_gave_no_answer_says_why_the_call_waits() -> None:
-    stage = Stage([PlayedTool("delete", require_approval=counting([None], []))], [ask(("c1", "delete", {}))]).drive()
+    stage = Stage(
+        [PlayedTool("delete", require_approval=counting([None], []))], [ask(("c1", "delete", {}))]
+    ).drive()
     [suspension] = stage.told("tool-call-approval")
     assert "neither True nor False" in suspension["reason"]
 
@@ -264,19 +283,33 @@ def test_a_tool_is_told_about_its_call() -> None:
 
     options = {"require_approval": [], "context": {"user": "ada"}, "workspace": "/here"}
     tool = PlayedTool("ask", asking, resume_schema={"type": "string"})
-    stage = Stage([tool], [ask(("c1", "ask", {"n": 1})), say("Done")], options=options, thread="t", resource="r")
+    stage = Stage(
+        [tool], [ask(("c1", "ask", {"n": 1})), say("Done")], options=options, thread="t", resource="r"
+    )
     stage.drive()
     [suspension] = stage.told("tool-call-suspended")
-    assert (suspension["suspend_payload"], suspension["resume_schema"]) == ({"question": "Which?"}, {"type": "string"})
+    assert (suspension["suspend_payload"], suspension["resume_schema"]) == (
+        {"question": "Which?"},
+        {"type": "string"},
+    )
     stage.decide("c1", "data", data=False)
     stage.again()
     (first_args, first), (second_args, second) = seen
     assert first_args == second_args == {"n": 1}
     assert (first.resumed, first.resume_data, first.suspend_payload) == (False, None, None)
-    assert (second.resumed, second.resume_data, second.suspend_payload) == (True, False, {"question": "Which?"})
+    assert (second.resumed, second.resume_data, second.suspend_payload) == (
+        True,
+        False,
+        {"question": "Which?"},
+    )
     for info in (first, second):
         assert (info.run_id, info.tool_call_id, info.idempotency_key) == ("run-1", "c1", "run-1:c1")
-        assert (info.request_context, info.workspace, info.thread, info.resource) == ({"user": "ada"}, "/here", "t", "r")
+        assert (info.request_context, info.workspace, info.thread, info.resource) == (
+            {"user": "ada"},
+            "/here",
+            "t",
+            "r",
+        )
 
 
 def test_the_idempotency_key_is_the_same_for_every_attempt() -> None:
@@ -314,13 +347,3 @@ def test_progress_is_told_as_it_comes_and_not_kept() -> None:
     assert [each["text"] for each in stage.told("tool-output")] == ["half way", "nearly"]
     assert stage.log.index("told tool-output c1") < stage.log.index("told tool-result c1")
     assert stage.kept("tool-output") == []
-
-
-def test_a_tool_cannot_change_what_was_approved() -> None:
-    async def meddle(args: Json, call: CallInfo) -> Outcome:
-        args["id"] = "everything"
-        return Succeeded("ok")
-
-    stage = Stage([PlayedTool("delete", meddle)], [ask(("c1", "delete", {"id": "a"})), say("Done")]).drive()
-    assert [each["args"] for each in stage.kept("tool-result")] == [{"id": "a"}]
-    assert ok is not meddle

@@ -44,7 +44,17 @@ T = TypeVar("T")
 RUN = "run-1"
 PATH = ("records",)
 VALUES = (None, True, False, 0, 1, 1.0, "1", "", "é\ud800", 2**70, [], {}, {"b": [1.5, None], "a": "x"})
-GOOD_ARGUMENTS = ('{"id": "a"}', '{"id": "a"}', '{"id": "a"}', '{"id": "b"}', '{"n": 1}', '{"n": 1.0}', "{}", "", "null")
+GOOD_ARGUMENTS = (
+    '{"id": "a"}',
+    '{"id": "a"}',
+    '{"id": "a"}',
+    '{"id": "b"}',
+    '{"n": 1}',
+    '{"n": 1.0}',
+    "{}",
+    "",
+    "null",
+)
 BAD_ARGUMENTS = ("[1]", '{"id":', '{"x": NaN}')
 EDITS = ({}, {"id": "a"}, {"id": "c"}, {"n": 1.0, "id": True}, {"n": True})
 CALL_IDS = ("c1", "c1", "c2", "c1-2", "c1-2-2", "")
@@ -274,8 +284,14 @@ class Runs(RuleBasedStateMachine):
         told = {"tool_call_id": call.id, "tool": call.tool, "args": records.shown_args(self.run, call)}
         tool = self.loaded.get(call.tool)
         if tool is None or call.args is None:
-            return records.of_step(self.run, self.now(), "tool-call", {**told, "verdict": "refuse", "error": "no"})
-        judged = {"verdict": "ask" if tool.gated else "run", "reason": None, "definition": tool.frozen(call.tool)}
+            return records.of_step(
+                self.run, self.now(), "tool-call", {**told, "verdict": "refuse", "error": "no"}
+            )
+        judged = {
+            "verdict": "ask" if tool.gated else "run",
+            "reason": None,
+            "definition": tool.frozen(call.tool),
+        }
         return records.of_step(self.run, self.now(), "tool-call", {**told, **judged})
 
     def _ask(self, call: Call) -> None:
@@ -361,7 +377,13 @@ class Runs(RuleBasedStateMachine):
         asked = {f"{call.id}: {question.id}": (call, question) for call, question in self.questions()}
         call, question = asked[draw(st.sampled_from(list(asked)), label="question")]
         verdict = draw(st.sampled_from(_VERDICTS[question.kind]), label="verdict")
-        said: Json = {"suspension_id": question.id, "verdict": verdict, "by": "ada", "at": self.now(), "via": "cli"}
+        said: Json = {
+            "suspension_id": question.id,
+            "verdict": verdict,
+            "by": "ada",
+            "at": self.now(),
+            "via": "cli",
+        }
         reason = draw(st.sampled_from((None, " ", "Keep it")), label="reason")
         said["reason"] = reason
         if verdict == "approve":
@@ -386,7 +408,9 @@ class Runs(RuleBasedStateMachine):
         for call in state.waiting(self.run):
             assert call.suspension is not None
             if call.suspension.id in self.decisions:
-                self.tell(records.of_step(self.run, self.now(), "decision", self.decisions[call.suspension.id]))
+                self.tell(
+                    records.of_step(self.run, self.now(), "decision", self.decisions[call.suspension.id])
+                )
 
     # Processes come and go
 
@@ -399,7 +423,9 @@ class Runs(RuleBasedStateMachine):
 
     def _stop(self) -> None:
         """Ctrl-C: what runs is left in doubt, the run is interrupted, the process ends."""
-        doubts = [records.doubt(self.run, self.now(), self._call(each), "Stopped") for each in sorted(self.running)]
+        doubts = [
+            records.doubt(self.run, self.now(), self._call(each), "Stopped") for each in sorted(self.running)
+        ]
         self.tell(*doubts)
         self._interrupt("interrupted")
         self.alive = False
@@ -470,7 +496,9 @@ class Runs(RuleBasedStateMachine):
         begun = sum(call.begun for call in self.auditor.calls)
         for call_id in sorted(self.running):
             self.running.remove(call_id)
-            self.tell(records.of_call(self.run, self.now(), self._call(call_id), "tool-result", {"result": 1}))
+            self.tell(
+                records.of_call(self.run, self.now(), self._call(call_id), "tool-result", {"result": 1})
+            )
         while actions := self.actions():
             assert not any(isinstance(action, StartCall | AskModel) for action in actions)
             self.do(actions[0], draw=_never)

@@ -21,10 +21,14 @@ def after(*used: str) -> Story:
 
 
 def unique(story: Story, *ids: str) -> list[str]:
-    message = Assistant("Deleting", "because", tuple(ToolCall(each, f"t{n}", f"[{n}]") for n, each in enumerate(ids)))
+    message = Assistant(
+        "Deleting", "because", tuple(ToolCall(each, f"t{n}", f"[{n}]") for n, each in enumerate(ids))
+    )
     found = with_unique_ids(story.run, message)
     assert (found.text, found.reasoning) == (message.text, message.reasoning)
-    assert [(call.tool, call.arguments) for call in found.calls] == [(c.tool, c.arguments) for c in message.calls]
+    assert [(call.tool, call.arguments) for call in found.calls] == [
+        (c.tool, c.arguments) for c in message.calls
+    ]
     return [call.id for call in found.calls]
 
 
@@ -61,7 +65,9 @@ def test_a_made_id_does_not_collide_with_one_that_was_given() -> None:
 
 @given(
     used=st.lists(st.sampled_from(["c1", "c1-2", "c2", "call-1", "call-2"]), max_size=4, unique=True),
-    asked=st.lists(st.sampled_from(["c1", "c1-2", "c1-2-2", "c1-3", "c2", "", "call-3", "call-5"]), max_size=8),
+    asked=st.lists(
+        st.sampled_from(["c1", "c1-2", "c1-2-2", "c1-3", "c2", "", "call-3", "call-5"]), max_size=8
+    ),
 )
 def test_ids_are_unique_whatever_was_used_and_asked(used: list[str], asked: list[str]) -> None:
     ids = unique(after(*used), *asked)

@@ -33,7 +33,11 @@ STATUSES: list[tuple[str, Callable[[], Story], str]] = [
     ("a data question waits", lambda: lost().asks("Which?"), "suspended"),
     ("in doubt", lambda: lost().in_doubt(), "in_doubt"),
     ("lost, and not yet recorded so", lost, "in_doubt"),
-    ("lost, but may be repeated", lambda: Story().proposes().judged("run", idempotent=True).started(), "interrupted"),
+    (
+        "lost, but may be repeated",
+        lambda: Story().proposes().judged("run", idempotent=True).started(),
+        "interrupted",
+    ),
     ("doubt weighs more than waiting", waiting_beside_lost, "in_doubt"),
     ("an error", lambda: Story().interrupted(), "interrupted"),
     ("waiting weighs more than an error", lambda: waiting().interrupted(), "suspended"),
@@ -44,12 +48,16 @@ STATUSES: list[tuple[str, Callable[[], Story], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("story", "status"), [each[1:] for each in STATUSES], ids=[each[0] for each in STATUSES])
+@pytest.mark.parametrize(
+    ("story", "status"), [each[1:] for each in STATUSES], ids=[each[0] for each in STATUSES]
+)
 def test_the_status_of_a_run_that_nobody_drives(story: Callable[[], Story], status: str) -> None:
     assert views.status_of(story().run, driven=False) == status
 
 
-@pytest.mark.parametrize(("story", "status"), [each[1:] for each in STATUSES], ids=[each[0] for each in STATUSES])
+@pytest.mark.parametrize(
+    ("story", "status"), [each[1:] for each in STATUSES], ids=[each[0] for each in STATUSES]
+)
 def test_a_run_that_is_driven_is_running_unless_it_ended(story: Callable[[], Story], status: str) -> None:
     ended = status in ("completed", "cancelled", "failed")
     assert views.status_of(story().run, driven=True) == (status if ended else "running")
@@ -96,7 +104,15 @@ def test_a_decided_question_is_not_shown() -> None:
 
 SUSPENSION_KEYS = [
     *("id", "run_id", "agent", "agent_path", "call_path", "kind", "tool", "tool_call_id", "args"),
-    *("requires_approval", "reason", "suspend_payload", "resume_schema", "thread", "resource", "suspended_at"),
+    *(
+        "requires_approval",
+        "reason",
+        "suspend_payload",
+        "resume_schema",
+        "thread",
+        "resource",
+        "suspended_at",
+    ),
 ]
 RUN_KEYS = [
     *("run_id", "status", "agent", "prompt", "thread", "resource", "started_at", "updated_at", "finished_at"),

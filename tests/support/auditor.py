@@ -218,7 +218,9 @@ class Auditor:
             assert not self.cancelled
             self.cancelled = True
             return
-        call = next(call for call in self.calls if call.question and call.question["id"] == payload["suspension_id"])
+        call = next(
+            call for call in self.calls if call.question and call.question["id"] == payload["suspension_id"]
+        )
         assert call.question is not None
         assert payload["verdict"] in ANSWERS[call.question["kind"]], "the wrong kind of answer"
         if payload["via"] == "always":
@@ -285,11 +287,15 @@ class Auditor:
         assert call.outcome is None, "two results for one call"
         told = {key: payload[key] for key in keys}
         if call.settled is not None:
-            assert (kind, text_of(told)) == (call.settled[0], text_of(call.settled[1])), "not what was settled"
+            assert (kind, text_of(told)) == (call.settled[0], text_of(call.settled[1])), (
+                "not what was settled"
+            )
         elif kind == "tool-output-denied":
             assert self.cancelled and not call.begun, "denied, though it was started or nobody denied it"
         else:
-            assert call.running or (self.cancelled and kind == "tool-error"), "an outcome without an execution"
+            assert call.running or (self.cancelled and kind == "tool-error"), (
+                "an outcome without an execution"
+            )
         call.outcome, call.running, call.permits, call.question = (kind, told), False, 0, None
 
 

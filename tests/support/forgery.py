@@ -87,7 +87,10 @@ def _of_the_model(seen: Auditor) -> Iterator[tuple[str, Json]]:
         user = {"role": "user", "text": "delete everything"}
         yield "a model is no user", entry("answer", {**answer, "message": user})
     if not seen.answered or any(call.outcome is None for call in seen.calls):
-        yield "the step is not over", entry("step-finish", {"step": 1, "finish_reason": "stop", "usage": USAGE})
+        yield (
+            "the step is not over",
+            entry("step-finish", {"step": 1, "finish_reason": "stop", "usage": USAGE}),
+        )
 
 
 def _of_judging(seen: Auditor, call: AuditedCall) -> Iterator[tuple[str, Json]]:

@@ -199,12 +199,12 @@ class Stage:
         asyncio.run(self.loop.drive())
         return self
 
-    def play(self, scene: Callable[[], Awaitable[None]]) -> Stage:
+    def play(self, scene: Callable[[Stage], Awaitable[None]]) -> Stage:
         """Drive, and let the scene happen meanwhile."""
 
         async def both() -> None:
             driving = asyncio.create_task(self.loop.drive())
-            await scene()
+            await scene(self)
             await driving
 
         asyncio.run(both())
@@ -237,7 +237,14 @@ class Stage:
     def decide(self, call_id: str, verdict: str, **more: Any) -> None:
         """A human decides, in another process."""
         asked = self.question(call_id)
-        said = {"suspension_id": asked, "verdict": verdict, "by": "ada", "at": AT, "via": "cli", "reason": None}
+        said = {
+            "suspension_id": asked,
+            "verdict": verdict,
+            "by": "ada",
+            "at": AT,
+            "via": "cli",
+            "reason": None,
+        }
         self.journal.decide(asked, {**said, **more})
 
     def cancel(self) -> None:

@@ -72,7 +72,12 @@ class Story:
         return self.tell("start", {"resumed": True, **brings})
 
     def interrupted(self, code: str = "interrupted", finish_reason: str = "error", **more: Any) -> Story:
-        told = {"code": code, "message": "It stopped", "hint": "agentctl resume", "finish_reason": finish_reason}
+        told = {
+            "code": code,
+            "message": "It stopped",
+            "hint": "agentctl resume",
+            "finish_reason": finish_reason,
+        }
         return self.tell("error", {**told, **more})
 
     def cancelled(self, reason: str | None = None) -> Story:
@@ -105,7 +110,11 @@ class Story:
     # Calls
 
     def judged(self, verdict: str, call_id: str = "c1", **frozen: Any) -> Story:
-        told: Json = {"tool_call_id": call_id, "tool": self.call(call_id).tool, "args": self.call(call_id).args}
+        told: Json = {
+            "tool_call_id": call_id,
+            "tool": self.call(call_id).tool,
+            "args": self.call(call_id).args,
+        }
         if verdict == "refuse":
             return self.tell("tool-call", {**told, "verdict": verdict, "error": "There is no such tool"})
         judged = {"verdict": verdict, "reason": None, "definition": definition(**frozen)}
@@ -115,14 +124,24 @@ class Story:
         return self.record(records.approval_question(self.run, AT, self.call(call_id)))
 
     def decided(self, verdict: Any, call_id: str = "c1", **more: Any) -> Story:
-        said = {"suspension_id": self.question(call_id), "verdict": verdict, "by": "ada", "at": AT, "via": "cli"}
+        said = {
+            "suspension_id": self.question(call_id),
+            "verdict": verdict,
+            "by": "ada",
+            "at": AT,
+            "via": "cli",
+        }
         return self.tell("decision", {**said, "reason": None, **more})
 
     def changed(self, call_id: str = "c1", digest: str = "d2") -> Story:
-        return self._of_call("tool-changed", call_id, {"changed": ["its source"], "definition": definition(digest)})
+        return self._of_call(
+            "tool-changed", call_id, {"changed": ["its source"], "definition": definition(digest)}
+        )
 
     def gone(self, call_id: str = "c1") -> Story:
-        return self._of_call("tool-changed", call_id, {"changed": ["the tool is gone"], "error": "It is gone"})
+        return self._of_call(
+            "tool-changed", call_id, {"changed": ["the tool is gone"], "error": "It is gone"}
+        )
 
     def started(self, call_id: str = "c1") -> Story:
         attempt = self.call(call_id).attempt + 1

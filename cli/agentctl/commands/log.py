@@ -19,16 +19,17 @@ def command(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or a unique prefix of 6.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
 ) -> None:
-    from agentctl.output.events_json import json_line
     from agentctl.output.log import show_log
     from agentctl.output.streams import put
+    from agentctl_store.canonical import canonical
 
     session = Session(common)
     run_id = session.reader.find_run(run)
     records = _records(session, run_id, follow=follow)
     if common.json:
         for record in records:
-            put(session.stdout, json_line(record) + "\n")
+            # The very bytes of the journal, by which its hashes can be checked.
+            put(session.stdout, canonical(record).decode("utf-8", "surrogatepass") + "\n")
     else:
         show_log(records, session.stdout, color=session.color)
 

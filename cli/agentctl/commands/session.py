@@ -126,7 +126,7 @@ class Session:
         for told in outcome.repeated:
             self.reporter.note(told)
         if outcome.error is not None:
-            show_error(outcome.error, self.stderr, color=self.color, debug=self.common.debug)
+            self.reporter.error(outcome.error, debug=self.common.debug)
         payload = outcome.payload
         if suspended_ok and outcome.exit_status is ExitStatus.SUSPENDED:
             payload = {**payload, "exit_status": 0}

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from agentctl.output.answer import AnswerText
-from agentctl.output.describe import PROGRESS_LIMIT, brief, command, decided, next_commands, waits_for
+from agentctl.output.describe import command, next_commands, waits_for
 from agentctl.output.escape import escape_line
 from agentctl.output.failure import error_lines, traceback_lines
 from agentctl.output.screen import Screen
+from agentctl.output.story import told
 from agentctl.output.style import Style
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class PlainReporter:
             "tool-call-suspended": self._suspension,
             "decision": self._decision,
             "tool-output": self._tool_output,
-            "tool-result": self._tool_result,
-            "tool-error": self._tool_error,
-            "tool-output-denied": self._tool_denied,
+            "tool-result": self._outcome_of_call,
+            "tool-error": self._outcome_of_call,
+            "tool-output-denied": self._outcome_of_call,
             "error": self._error,
         }
         self._begin()
@@ -136,30 +137,20 @@ class PlainReporter:
         self._tools[event.payload["tool_call_id"]] = event.payload["tool"]
         self._half = False
         self._end_line(event)
-        args = brief(event.payload["args"], PROGRESS_LIMIT).text
-        self._about_call(event, f"calls {self._tool(event)} {args}")
+        self._about_call(event, told(event.type, event.payload))
 
     def _suspension(self, event: Event) -> None:
         self._wait(event.payload)
 
     def _decision(self, event: Event) -> None:
-        self._progress(decided(event.payload))
+        self._progress(told(event.type, event.payload))
 
     def _tool_output(self, event: Event) -> None:
         for line in event.payload["text"].removesuffix("\n").split("\n"):
             self._about_call(event, f"{self._tool(event)}: {escape_line(line)}")
 
-    def _tool_result(self, event: Event) -> None:
-        result = brief(event.payload["result"], PROGRESS_LIMIT).text
-        self._about_call(event, f"{self._tool(event)} returned {result}")
-
-    def _tool_error(self, event: Event) -> None:
-        error = brief(event.payload["error"], PROGRESS_LIMIT).text
-        self._about_call(event, f"{self._tool(event)} failed: {error}")
-
-    def _tool_denied(self, event: Event) -> None:
-        reason = brief(event.payload["reason"], PROGRESS_LIMIT).text
-        self._about_call(event, f"{self._tool(event)} denied: {reason}")
+    def _outcome_of_call(self, event: Event) -> None:
+        self._about_call(event, told(event.type, event.payload))
 
     def _error(self, event: Event) -> None:
         self._abandon()

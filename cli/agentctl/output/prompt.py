@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from agentctl import strict_json
 from agentctl.errors import AgentctlError, UsageError
 from agentctl.output.describe import next_commands, one_line, waits_for
 from agentctl.output.failure import show_error
@@ -141,12 +142,10 @@ def _ask_data(dialogue: _Dialogue, schema: Any, check: Callable[[Any], None] | N
 
 def _read(line: str) -> Any:
     try:
-        value = json.loads(line)
-        json.dumps(value, allow_nan=False)  # Python reads NaN and 1e999, JSON has no such numbers
-    except (ValueError, RecursionError):
+        return strict_json.loads(line)
+    except ValueError as error:
         quoted = json.dumps(line, ensure_ascii=False)
-        raise UsageError(f"`{line}` is not JSON", f"text needs quotes: {quoted}") from None
-    return value
+        raise UsageError(f"`{line}` is not JSON: {error}", f"text needs quotes: {quoted}") from None
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def show_run(
 
 def _run(run: Mapping[str, Any], style: Style) -> list[str]:
     fields = [(head, escape_line(str(run[name]))) for head, name in _RUN_FIELDS if run.get(name)]
-    if run.get("finish_reason") != run["status"] and run.get("finish_reason"):
+    if run.get("finish_reason") not in (None, "error", "stop", run["status"]):
         fields.append(("reason", escape_line(run["finish_reason"])))
     usage = ", ".join(f"{name} {count}" for name, count in (run.get("usage") or {}).items() if count)
     if usage:

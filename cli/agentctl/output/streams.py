@@ -30,10 +30,25 @@ def prepare_streams() -> Streams:
     has no UTF-8 form is written as an escape; bytes that are none are read as lone surrogates.
     """
     _fill_closed_descriptors()
+    _keep_stdout_to_ourselves()
     sys.stdin = _ready(sys.stdin, 0, "r", "surrogateescape")
     sys.stdout = _ready(sys.stdout, 1, "w", "backslashreplace")
     sys.stderr = _ready(sys.stderr, 2, "w", "backslashreplace")
     return Streams(sys.stdin, sys.stdout, sys.stderr)
+
+
+def _keep_stdout_to_ourselves() -> None:
+    """Let descriptor 1 be standard error, and write our own output through a copy of what it was.
+
+    Tools may start programs, or write to descriptor 1 themselves: standard output carries what was
+    asked for and nothing else.
+    """
+    if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.fileno() != 1:
+        return
+    sys.stdout.flush()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = open(own, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor, open to the end
 
 
 def _fill_closed_descriptors() -> None:
