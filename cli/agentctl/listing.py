@@ -35,7 +35,8 @@ def waiting(store: Store) -> Listed:
 def runs(store: Store, *, whole_prompts: bool) -> Listed:
     """Every run, newest first; without `whole_prompts` a long prompt may be cut."""
     listed = Listed()
-    listed.rows.extend(view for view, _ in _active(store, listed, whole_prompts=whole_prompts))
+    for view, _ in _active(store, listed, whole_prompts=whole_prompts):
+        listed.rows.append({key: value for key, value in view.items() if key != "prompt_cut"})
     for _, found in store.finished():
         if isinstance(found, Damaged):
             listed.damaged.append(found)
@@ -52,8 +53,10 @@ def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tu
             listed.damaged.append(head)
             continue
         try:
-            if _tells_the_truth(store, run_id, head) and not (whole_prompts and head["run"]["prompt_cut"]):
-                yield _view(head["run"]), head["suspensions"]
+            asked = [each["id"] for each in head["suspensions"]]
+            enough = not (whole_prompts and head["run"]["prompt_cut"])
+            if enough and store.is_current(run_id, head, asked):
+                yield head["run"], head["suspensions"]
                 continue
             view, suspensions, ended = _read_whole(store, run_id)
         except UnknownRun:
@@ -65,23 +68,12 @@ def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tu
             yield view, suspensions
 
 
-def _view(run: Json) -> Json:
-    return {key: value for key, value in run.items() if key != "prompt_cut"}
-
-
 def _read_whole(store: Store, run_id: str) -> tuple[Json, list[Json], bool]:
     """View, open suspensions and whether it has ended, from snapshot and journal."""
     from agentctl.runtime import stored
 
     standing = stored.standing(store, run_id)
     return standing.view, standing.suspensions, standing.run.outcome is not None
-
-
-def _tells_the_truth(store: Store, run_id: str, head: Json) -> bool:
-    if not store.is_current(run_id, head):
-        return False
-    decided = store.decision_ids(run_id)
-    return not decided or not any(each["id"] in decided for each in head["suspensions"])
 
 
 def _finished_view(first: Json, last: Json) -> Json:

@@ -70,15 +70,19 @@ def _is_verdict(value: object) -> bool:
 
 def path_of(run_folder: str, decision_id: str) -> str:
     """Where the decision of this id lies, or would lie."""
-    return os.path.join(run_folder, FOLDER, decision_id + _SUFFIX)
+    return f"{run_folder}/{FOLDER}/{decision_id}{_SUFFIX}"
 
 
 def read(run_folder: str, run_id: str, decision_id: str) -> dict[str, Any] | None:
-    """The decision, or None if there is none. Raises `Damaged` or `Refused`."""
-    atomic.is_folder(os.path.join(run_folder, FOLDER))
+    """The decision, or None. Raises `Damaged`, `Refused`, or `FileNotFoundError` if the folder is gone."""
+    folder = os.path.join(run_folder, FOLDER)
+    atomic.is_folder(folder)
     try:
         data = atomic.read_file(path_of(run_folder, decision_id))
     except FileNotFoundError:
+        # If the run was put away just now, that says nothing about its decisions.
+        if not atomic.is_folder(folder):
+            raise
         return None
     return decode(data, run_id, decision_id)
 

@@ -5,7 +5,7 @@ Heads, bodies, entries and decisions are JSON objects of the caller's; the store
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -99,8 +99,11 @@ class Store(Protocol):
         """First and last record of all ended runs, oldest id first; read `heads` before, to miss none."""
         ...
 
-    def is_current(self, run_id: str, head: Mapping[str, Any]) -> bool:
-        """Whether nothing was appended to the journal since the snapshot with this head."""
+    def is_current(self, run_id: str, head: Mapping[str, Any], asked: Iterable[str] = ()) -> bool:
+        """Whether a head still tells how its run stands.
+
+        Nothing was appended to the journal since, and none of the suspension ids `asked` is decided.
+        """
         ...
 
     def run_ids(self, prefix: str = "") -> list[tuple[str, Place]]:

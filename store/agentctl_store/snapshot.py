@@ -19,7 +19,8 @@ NAME = "snapshot.json"
 FORMAT = 1
 OWN_FIELDS = frozenset({"sum", "body_sum", "format", "store", "run_id", "seq", "journal_sum", "journal_size"})
 
-_HEAD_CHUNK = 8192
+# A head of one or two questions fits; listing ten thousand runs reads no more of each.
+_HEAD_CHUNK = 4096
 _START = b'{"head":{"sum":"'
 _SUM_END = len(_START) + 64
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -233,9 +233,9 @@ class LocalStore:
 
     def _head(self, run_id: str) -> Json | Damaged | None:
         """The head, or why it cannot be read; None for a run that has ended or just went away."""
-        folder = os.path.join(self._layout.active, run_id)
+        folder = f"{self._layout.active}/{run_id}"
         try:
-            return snapshot.read_head(os.path.join(folder, snapshot.NAME), self._id(), run_id)
+            return snapshot.read_head(f"{folder}/{snapshot.NAME}", self._id(), run_id)
         except FileNotFoundError:
             ended = not os.path.lexists(folder) or isinstance(self._ends(run_id, folder), tuple)
             return None if ended else Damaged(run_id, f"{snapshot.NAME} is missing")
@@ -269,13 +269,15 @@ class LocalStore:
             return Damaged(run_id, f"{journal.NAME} has no end")
         return first, last
 
-    def is_current(self, run_id: str, head: Mapping[str, Any]) -> bool:
-        """See `Store.is_current`: the journal's length tells, without reading it."""
+    def is_current(self, run_id: str, head: Mapping[str, Any], asked: Iterable[str] = ()) -> bool:
+        """See `Store.is_current`: the journal's length tells, without reading it, and names of decisions."""
+        folder = f"{self._layout.active}/{check_id(run_id)}"
         try:
-            status = os.lstat(os.path.join(self._layout.active, check_id(run_id), journal.NAME))
+            if os.lstat(f"{folder}/{journal.NAME}").st_size != head["journal_size"]:
+                return False
         except FileNotFoundError:
             return False
-        return bool(status.st_size == head["journal_size"])
+        return not any(os.access(decisions.path_of(folder, each), os.F_OK) for each in asked)
 
     def run_ids(self, prefix: str = "") -> list[tuple[str, Place]]:
         """See `Store.run_ids`."""

@@ -74,7 +74,9 @@ def _entry_problems(folder: str, run_id: str) -> Iterator[str]:
         if name not in _KNOWN_FILES:
             yield f"{whose}: `{name}` does not belong there"
     deciding = os.path.join(folder, decisions.FOLDER)
-    if os.path.isdir(deciding) and not os.path.islink(deciding):
+    if not os.path.lexists(deciding):
+        yield f"{whose}: `{decisions.FOLDER}` is missing"
+    elif os.path.isdir(deciding) and not os.path.islink(deciding):
         yield from _mode_problems(deciding, sorted(os.listdir(deciding)), whose)
 
 
@@ -98,7 +100,10 @@ def _decision_problems(
 ) -> Iterator[str]:
     journaled = _journaled_decisions(records)
     text = b"\n".join(canonical(record) for record in records)
-    for decision_id in _decision_names(folder):
+    names = _decision_names(folder)
+    for missing in sorted(journaled.keys() - set(names)):
+        yield f"run `{run_id}`: the decision `{missing}` is in the journal, and its file is missing"
+    for decision_id in names:
         if not decisions.is_decision_id(decision_id):
             yield f"run `{run_id}`: `{decisions.FOLDER}/{decision_id}` is not a decision"
             continue
@@ -127,7 +132,7 @@ def _journaled_decisions(records: list[Json]) -> dict[str, Mapping[str, Any]]:
     for record in records:
         payload = record.get("payload")
         if record.get("type") == "decision" and isinstance(payload, dict):
-            found.setdefault(str(payload.get("suspension_id")), payload)
+            found.setdefault(payload.get("suspension_id") or decisions.CANCEL, payload)
     return found
 
 

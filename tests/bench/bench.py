@@ -82,9 +82,10 @@ def one_run(scratch: Path) -> Iterator[Figure]:
 
 
 FIRST_LINES = """
-import os, sys
-for entry in os.scandir(sys.argv[1]):
-    with open(entry.path + "/snapshot.json", "rb") as file:
+import sys
+from pathlib import Path
+for path in sorted(Path(sys.argv[1]).glob("*/snapshot.json")):
+    with path.open() as file:
         file.readline()
 """
 

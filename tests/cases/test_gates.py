@@ -8,7 +8,7 @@ import pytest
 
 from support.project import Project
 from support.script import call, say, turn
-from support.tools import DELETE, DELETE_FREE, READ
+from support.tools import DELETE, DELETE_FREE, READ, SLOW
 
 DELETION = turn(call("delete_record", "c1", id="a"))
 
@@ -39,6 +39,20 @@ def test_several_globs_of_the_run_gate_together_and_match_case(project: Project)
     others = ("--require-approval", "DELETE_*", "--require-approval", "record")
     free = project.run("Go", *others, status=0)
     assert "`DELETE_*`" in free.stderr and "`record`" in free.stderr, "a glob that gates nothing is told"
+
+
+def test_what_waits_is_listed_while_a_free_call_of_the_step_still_runs(project: Project) -> None:
+    calls = [call("slow", "s1", name="s"), call("delete_record", "c1", id="a")]
+    project.agent(tools=SLOW + DELETE, script=[turn(*calls), say("End")])
+    driver = project.start("run", "records", "Go", "--json")
+    project.wait_for("s.started")
+    waits = project.only()
+    assert waits["tool_call_id"] == "c1" and project.the_run()["status"] == "running"
+    project.approve(waits["id"], "--no-drive", status=0)
+    assert project.pending() == []
+    project.touch("s.go")
+    assert driver.wait(status=0).result["text"] == "End"
+    assert sorted(project.fx_calls()) == ["c1", "s1"]
 
 
 # 12. The rules together

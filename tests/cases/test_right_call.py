@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
 
-from agentctl.runtime.suspensions import fingerprint
+from agentctl.runtime.suspensions import FINGERPRINT_FORMAT
 from support.project import Project
 from support.script import call, say, turn
 from support.tools import ASK, CONFIRM, DELETE, SLOW_GATED, WEATHER, WIZARD
@@ -149,7 +151,8 @@ def test_a_prefix_that_matches_two_suspensions_is_ambiguous_and_both_are_listed(
     definition = judged["definition"]["digest"]
 
     def suspension_id(run: str) -> str:
-        return fingerprint(run, [], "c1", 1, "approval", "delete_record", {"id": "a"}, definition)
+        parts = [FINGERPRINT_FORMAT, run, [], "c1", 1, "approval", "delete_record", {"id": "a"}, definition]
+        return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
 
     assert suspension_id("trial") == trial["id"], "the id is the documented fingerprint"
     one, other, prefix = colliding_runs(suspension_id)

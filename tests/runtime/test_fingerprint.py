@@ -26,7 +26,8 @@ QUESTION: dict[str, Any] = {
     "subject": {"id": "abc", "force": False},
     "definition": "d1",
 }
-# printf %s '["agentctl-suspension-1","run-1",[],"c1",1,"approval","delete",{"force":false,"id":"abc"},"d1"]' | sha256sum
+# sha256sum of
+# ["agentctl-suspension-1","run-1",[],"c1",1,"approval","delete",{"force":false,"id":"abc"},"d1"]
 KNOWN = "75926bac11bdfeca9ae16657bb596538e2d99ba25721212ec88ffe6a83f2b3a2"
 
 

@@ -152,7 +152,7 @@ def test_calls_that_need_nobody_run_at_once() -> None:
         await until(lambda: len(running) == 3)
         return Succeeded("ok")
 
-    calls = [(f"c{n}", "read", {}) for n in (1, 2, 3)]
+    calls = [(f"c{n}", "read", "{}") for n in (1, 2, 3)]
     stage = Stage([PlayedTool("read", together)], [ask(*calls), say("Done")]).drive()
     assert status(stage.loop.run) == "completed"
 

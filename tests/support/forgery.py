@@ -46,8 +46,14 @@ def _any_payload(seen: Auditor) -> Json:
     return {
         **_decision("0" * 64, "cancel"),
         **_finish("failed"),
-        **{"resumed": True, "max_steps": 9, "model": None, "agent_parts": {}, "step": 9},
-        **{"code": "failed", "message": "no", "hint": None},
+        "resumed": True,
+        "max_steps": 9,
+        "model": None,
+        "agent_parts": {},
+        "step": 9,
+        "code": "failed",
+        "message": "no",
+        "hint": None,
     }
 
 
@@ -148,10 +154,9 @@ def _of_questions(seen: Auditor, call: AuditedCall) -> Iterator[tuple[str, Json]
             yield "the question is about another call", entry(kind, question(asked, other))
         yield "the question is of another run", entry(kind, question(asked, run="run-2"))
         yield "the question is of another agent", entry(kind, question(asked), ("c0",))
-    if call.stage in kinds:
-        for asked in ("approval", "data", "in_doubt", "consent", "", None):
-            if asked not in kinds[call.stage]:
-                yield "the question is of another kind", entry(kind, question(str(asked)) | {"kind": asked})
+    for other_kind in ("approval", "data", "in_doubt", "consent", ""):
+        if call.stage in kinds and other_kind not in kinds[call.stage]:
+            yield "the question is of another kind", entry(kind, question(other_kind))
 
 
 def _others(call: AuditedCall, kind: str) -> Iterator[AuditedCall]:

@@ -15,7 +15,7 @@ from typing import Any
 from agentctl.agents.agent import Agent
 from agentctl.errors import UsageError
 from agentctl.models.arguments import InvalidArguments
-from agentctl.models.messages import Assistant, ToolCall
+from agentctl.models.messages import Assistant, ToolCall, ToolResult
 from agentctl.models.protocol import Answer, OnText, Request, Usage
 from agentctl.runtime import body, state
 from agentctl.runtime.events import Event, Record
@@ -268,7 +268,8 @@ class Stage:
 
     def said_to_model(self) -> list[tuple[str, str]]:
         """The results that the last request carried: call id and text."""
-        return [(m.call_id, m.content) for m in self.model.requests[-1].messages if hasattr(m, "call_id")]
+        sent = self.model.requests[-1].messages
+        return [(each.call_id, each.content) for each in sent if isinstance(each, ToolResult)]
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -67,6 +66,8 @@ def time_limit(seconds: float | None, on_limit: Callable[[], object]) -> Iterato
     if seconds is None:
         yield
         return
+    import threading
+
     done = threading.Event()
 
     def watch() -> None:
