@@ -147,12 +147,12 @@ class Driver:
 
         loop = Loop(run, agent, journal, world, open_model, accept_changes=changes.accept)
         process.loop = loop
-        if opening is None:
-            loop.record(self._resumption(run, agent, changes))
-        else:
+        if opening is not None:
             first = announcement(opening, run.id)
             assert first is not None
             process.announce(first)
+        elif agent is not None:
+            loop.record(self._resumption(run, agent, changes))
         with _seen_by_tools(run.id):
             process.drive(self._limits.timeout)
         if loop.run.outcome is not None:
@@ -162,16 +162,15 @@ class Driver:
             process.announce(_pause(loop.run))
         return Driven(loop.run, process.status, process.signum, loop.changed)
 
-    def _resumption(self, run: Run, agent: Agent | None, changes: Changes) -> Record:
+    def _resumption(self, run: Run, agent: Agent, changes: Changes) -> Record:
         """The record that another process drives on, and what it brings."""
-        parts = agent.parts if agent is not None else run.agent_parts or {}
-        self._warn_of_changes(run, parts)
+        self._warn_of_changes(run, agent.parts)
         payload = {
             **start_payload(run.agent, run.prompt, run.thread, run.resource),
             "resumed": True,
             "max_steps": changes.max_steps or run.max_steps,
             "model": changes.model or run.model,
-            "agent_parts": dict(parts),
+            "agent_parts": dict(agent.parts),
             "pid": os.getpid(),
             "host": host_name(),
         }
