@@ -27,9 +27,9 @@ show() {
         esac
     done
     printf '\n'
-    status=0
-    "$@" </dev/null >stdout || status=$?
-    cat stdout
+    # Through a pipe, as a script would read it, and on the screen in the order in which it happens.
+    { status=0; "$@" </dev/null || status=$?; echo "$status" >status; } | tee stdout
+    status=$(cat status)
     [ -z "$(tail -c 1 stdout)" ] || echo
     [ "$status" -eq "$expected" ] || fail "exit status $status instead of $expected"
 }
@@ -39,6 +39,7 @@ echo "(exit status 8: nothing failed, a person is needed)"
 [ ! -e records.json ] || fail "the record was deleted before anyone approved"
 
 show 0 agentctl pending
+echo "(as a script reads it: tabs, and no header)"
 [ "$(wc -l <stdout)" -eq 1 ] || fail "one call should wait"
 id=$(cut -f 1 stdout)
 
@@ -50,3 +51,5 @@ grep -q abc-124 records.json || fail "the other records are gone"
 show 0 agentctl pending
 [ ! -s stdout ] || fail "something still waits"
 echo "(nothing waits any more)"
+
+printf '\nNow by hand: put .venv/bin on your PATH, and go on with "A session" in README.md.\n'

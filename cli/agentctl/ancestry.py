@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentctl.clock import host_name
-from agentctl.runtime.driver import RUN_ID, RUN_IDS
+from agentctl.runtime.process import RUN_ID, RUN_IDS
 
 
 def is_inside(run_id: str, holder: Mapping[str, Any] | None, environ: Mapping[str, str]) -> bool:

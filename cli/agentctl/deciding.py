@@ -149,6 +149,7 @@ _DONE = {
     "decline": "declined",
     "data": "answered",
     "retry": "settled to be retried",
+    "cancel": "cancelled with its run",
 }
 
 

@@ -98,6 +98,7 @@ class ModelError(AgentctlError):
 def of_store(error: StoreError) -> AgentctlError:
     """What an error of the store means to a user."""
     from agentctl_store import errors as store_errors
+    from agentctl_store.ids import is_id
 
     hints = [error.hint] if error.hint else []
     match error:
@@ -108,7 +109,7 @@ def of_store(error: StoreError) -> AgentctlError:
         case store_errors.LeaseHeld():
             return Busy(error.message, *(hints or [f"agentctl log {error.run_id} --follow"]))
         case store_errors.Damaged():
-            look = [f"agentctl log {error.run_id}"] if error.run_id else []
+            look = [f"agentctl log {error.run_id}"] if error.run_id and is_id(error.run_id) else []
             return Failed(error.message, *(hints or ["agentctl verify", *look]))
         case _:
             return Failed(error.message, *hints)

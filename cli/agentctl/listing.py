@@ -37,7 +37,10 @@ def runs(store: Store, *, whole_prompts: bool) -> Listed:
     listed = Listed()
     for view, _ in _active(store, listed, whole_prompts=whole_prompts):
         listed.rows.append({key: value for key, value in view.items() if key != "prompt_cut"})
-    for _, found in store.finished():
+    seen = {row["run_id"] for row in listed.rows}
+    for run_id, found in store.finished():
+        if run_id in seen:
+            continue  # it ended and was put away while we looked
         if isinstance(found, Damaged):
             listed.damaged.append(found)
         else:
@@ -47,7 +50,7 @@ def runs(store: Store, *, whole_prompts: bool) -> Listed:
 
 
 def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tuple[Json, list[Json]]]:
-    """The view and the open suspensions of each run that has not ended."""
+    """The view and the open suspensions of each run that was not put away."""
     for run_id, head in store.heads():
         if isinstance(head, Damaged):
             listed.damaged.append(head)
@@ -58,22 +61,21 @@ def _active(store: Store, listed: Listed, *, whole_prompts: bool) -> Iterator[tu
             if enough and store.is_current(run_id, head, asked):
                 yield head["run"], head["suspensions"]
                 continue
-            view, suspensions, ended = _read_whole(store, run_id)
+            view, suspensions = _read_whole(store, run_id)
         except UnknownRun:
             continue  # it ended and was put away while we looked; or it was deleted
         except StoreError as error:
             listed.damaged.append(error)
             continue
-        if not ended:
-            yield view, suspensions
+        yield view, suspensions
 
 
-def _read_whole(store: Store, run_id: str) -> tuple[Json, list[Json], bool]:
-    """View, open suspensions and whether it has ended, from snapshot and journal."""
+def _read_whole(store: Store, run_id: str) -> tuple[Json, list[Json]]:
+    """View and open suspensions, from snapshot and journal; a run that ended waits for nothing."""
     from agentctl.runtime import stored
 
     standing = stored.standing(store, run_id)
-    return standing.view, standing.suspensions, standing.run.outcome is not None
+    return standing.view, standing.suspensions
 
 
 def _finished_view(first: Json, last: Json) -> Json:

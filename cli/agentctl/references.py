@@ -93,8 +93,8 @@ def find_run(store: Store, ref: str) -> str:
         return decided[0].run_id
     if listed.damaged:
         raise _perhaps_damaged(ref, listed.damaged)
-    hint = "agentctl runs" if len(ref) >= SHORTEST_PREFIX else f"give at least {SHORTEST_PREFIX} characters"
-    raise NotFound(f"there is no run `{ref}`", hint)
+    short = "" if len(ref) >= SHORTEST_PREFIX else f": give at least {SHORTEST_PREFIX} characters"
+    raise NotFound(f"there is no run `{ref}`{short}", "agentctl runs")
 
 
 def _means(ref: str, whole: str) -> bool:
@@ -186,9 +186,10 @@ def _perhaps_damaged(ref: str, damaged: list[StoreError]) -> Failed:
 
 def _not_found(ref: str, waiting: list[Json]) -> NotFound:
     if len(ref) < SHORTEST_PREFIX:
-        more = f"give at least {SHORTEST_PREFIX} characters"
-        return NotFound(f"there is no suspension or run `{ref}`", more)
+        more = f"there is no suspension or run `{ref}`: give at least {SHORTEST_PREFIX} characters"
+        return NotFound(more, "agentctl pending")
     if not waiting:
         return NotFound(f"there is no suspension or run `{ref}`, and nothing waits", "agentctl runs")
-    waits = [how_to_answer(each) for each in waiting[:_CANDIDATES]]
-    return NotFound(f"there is no suspension or run `{ref}`", *waits)
+    # Not as commands: a slip must not be answered with approvals of other calls, ready to be pasted.
+    waits = [f"# waits: {describe(each)}" for each in waiting[:_CANDIDATES]]
+    return NotFound(f"there is no suspension or run `{ref}`", "agentctl pending", *waits)

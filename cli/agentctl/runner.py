@@ -18,11 +18,13 @@ from agentctl import deciding, references, review
 from agentctl.clock import utc_now
 from agentctl.deciding import Approve, Data, Decision, Retry, Signature
 from agentctl.errors import AgentctlError, Busy, Conflict, Failed, UsageError, explained
+from agentctl.exit_status import ExitStatus
 from agentctl.outcome import Outcome, outcome_of
 from agentctl.references import Choice, Decided, Question
 from agentctl.runtime import stored
 from agentctl.runtime.driver import Changes, Driven, Driver, Limits, open_model_of, start_payload
 from agentctl.runtime.events import Event, Record, announcement
+from agentctl.runtime.records import live_event
 from agentctl.runtime.state import Run
 from agentctl_store import LocalStore, RunExists, StoreError
 from agentctl_store.decisions import CANCEL
@@ -143,22 +145,41 @@ class Runner:
             what = "agent" if agent.id != run.agent else "prompt"
             raise Conflict(f"run `{run.id}` exists and has another {what}", f"agentctl show {run.id}")
         if run.outcome is None:
-            return self.drive(run.id, Changes(max_steps=task.max_steps, model=task.model))
-        if run.outcome["status"] == "completed":
-            payload = {"text": stored.answer_text(run)}
-            self._announce(
-                Event("text-delta", run.id, run.finished_at or run.updated_at, payload, run.root.agent_path)
+            changes = Changes(max_steps=task.max_steps, model=task.model)
+            return self._outcome_of(
+                run.id, lambda: self._said_again(self._driver.go_on(run.id, lambda _: agent, changes))
             )
-        return self._outcome(run)
+        self._driver.put_away(run.id)
+        return self._outcome(self._said_again(Driven(run, drove=False)).run)
+
+    def _said_again(self, driven: Driven) -> Driven:
+        """Give the answer of a run that another process completed."""
+        run = driven.run
+        if not driven.drove and run.outcome is not None and run.outcome["status"] == "completed":
+            payload = {"text": stored.answer_text(run)}
+            self._announce(live_event(run, utc_now(), "text-delta", payload))
+        return driven
 
     def drive(self, run_id: str, changes: Changes, agent: Path | None = None) -> Outcome:
         """Go on with a run that was decided or interrupted; a run that waits is left as it is."""
         standing = stored.standing(self._store, run_id)
         if standing.run.outcome is not None:
+            self._driver.put_away(run_id)
             raise Conflict(f"run `{run_id}` has already ended: {standing.status}", f"agentctl show {run_id}")
         return self._outcome_of(
-            run_id, lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, agent), changes)
+            run_id,
+            lambda: self._told(self._driver.go_on(run_id, lambda run: self._agent_of(run, agent), changes)),
         )
+
+    def _told(self, driven: Driven, decision: Event | None = None) -> Driven:
+        """Say what another process did with the run, and with our decision, while we waited for it."""
+        if not driven.drove and decision is not None:
+            self._announce(decision)
+        if not driven.drove and driven.run.outcome is not None:
+            self._note(
+                f"run {driven.run.id} was driven on by another process: {driven.run.outcome['status']}"
+            )
+        return driven
 
     # Deciding
 
@@ -182,7 +203,8 @@ class Runner:
             told += [(question.run_id, repeat)] if repeat else []
         for run_id in dict.fromkeys(each.run_id for each in targets):
             repeated = tuple(line for about, line in told if about == run_id)
-            yield self._after_decision(run_id, options, repeated)
+            made = next((each for each in questions if each.run_id == run_id), None)
+            yield self._after_decision(run_id, options, repeated, None if repeated else made)
 
     def check_answer(self, suspension: Mapping[str, Any], value: Any) -> None:
         """Raise `UsageError` for an answer that breaks the schema that was frozen with the question."""
@@ -228,31 +250,45 @@ class Runner:
         stands, is_ours = self._store.decide(question.run_id, suspension_id, content)
         if is_ours:
             if announce:
-                self._announce_decision(question, stands)
+                self._announce(self._decision_event(question))
             return None
         told = deciding.already(stands, suspension_id)
         if not deciding.same(content, stands):
             raise Conflict(told, f"agentctl show {question.run_id}")
         return told
 
-    def _announce_decision(self, question: Question, stands: Mapping[str, Any]) -> None:
-        paths = tuple(question.suspension["agent_path"]), tuple(question.suspension["call_path"])
+    def _decision_event(self, question: Question) -> Event:
+        """The event that tells of the decision that stands."""
+        suspension = question.suspension
+        stands = self._store.decision(question.run_id, suspension["id"]) or {}
+        paths = tuple(suspension["agent_path"]), tuple(suspension["call_path"])
         event = announcement(Record("decision", utc_now(), stands, *paths), question.run_id)
         assert event is not None
-        self._announce(event)
+        return event
 
-    def _after_decision(self, run_id: str, options: DecisionOptions, repeated: tuple[str, ...]) -> Outcome:
+    def _after_decision(
+        self, run_id: str, options: DecisionOptions, repeated: tuple[str, ...], made: Question | None
+    ) -> Outcome:
         standing = stored.standing(self._store, run_id)
         if not options.drive:
             decided = standing.decided.keys()
-            return self._outcome(standing.run, decided=decided, recorded_only=True, repeated=repeated)
+            return self._outcome(
+                standing.run,
+                driven=standing.driven,
+                decided=decided,
+                recorded_only=True,
+                repeated=repeated,
+            )
         if standing.run.outcome is not None:
             return self._outcome(standing.run, repeated=repeated)
         # Consent to changed definitions stands in the decisions: it is for these calls and no others.
         changes = Changes(options.max_steps, options.model)
+        decision = self._decision_event(made) if made is not None else None
         return self._outcome_of(
             run_id,
-            lambda: self._driver.go_on(run_id, lambda run: self._agent_of(run, options.agent), changes),
+            lambda: self._told(
+                self._driver.go_on(run_id, lambda run: self._agent_of(run, options.agent), changes), decision
+            ),
             repeated,
             recorded=True,
         )
@@ -333,6 +369,13 @@ class Runner:
         if isinstance(error, Busy) and recorded:
             error = Busy(
                 f"{error.message}; the decision is recorded, and that process will see it", *error.hints
+            )
+        elif recorded and error.status in (ExitStatus.USAGE, ExitStatus.NOT_FOUND):
+            # These mean that nothing changed, and something did.
+            error = AgentctlError(
+                f"the decision is recorded, but the run cannot go on: {error.message}",
+                f"agentctl resume {run_id}",
+                status=ExitStatus.INTERRUPTED,
             )
         return self._outcome(
             standing.run,

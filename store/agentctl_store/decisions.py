@@ -97,6 +97,8 @@ def names(run_folder: str, run_id: str) -> set[str]:
     found = set()
     for name in os.listdir(folder):
         decision_id = name.removesuffix(_SUFFIX)
+        if name.startswith("."):
+            continue  # what file systems and file managers leave behind
         if not name.endswith(_SUFFIX) or not is_decision_id(decision_id):
             raise Damaged(run_id, f"{FOLDER}/{name} is not a decision")
         found.add(decision_id)

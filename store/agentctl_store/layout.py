@@ -164,8 +164,12 @@ def check_root(root: str) -> bool:
     """Whether the store's folder exists. Raises `Refused` unless it is its user's alone."""
     try:
         status = os.lstat(root)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return False
+    except NotADirectoryError:
+        raise Refused(
+            f"`{root}` cannot be a folder: part of its path is a file", hint="--store DIR"
+        ) from None
     if stat.S_ISLNK(status.st_mode):
         raise atomic.refused_symlink(root)
     if not stat.S_ISDIR(status.st_mode):

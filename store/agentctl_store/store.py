@@ -24,6 +24,9 @@ __all__ = ["LocalStore", "Store", "Stored"]
 
 T = TypeVar("T")
 
+# Somebody put back an old copy: it would be driven, and its decided calls run, a second time.
+_TWICE = "it is in active/ and in finished/"
+
 
 class LocalStore:
     """A `Store` in the folder `path`, which is created by the first method that writes.
@@ -223,7 +226,10 @@ class LocalStore:
 
     def heads(self) -> Iterator[tuple[str, Json | Damaged]]:
         """See `Store.heads`."""
+        ended = {run_id for run_id, _ in self._layout.run_names(self._layout.finished)}
         for run_id, problem in self._layout.run_names(self._layout.active):
+            if problem is None and run_id in ended:
+                problem = Damaged(run_id, _TWICE)
             if problem is not None:
                 yield run_id, problem
                 continue
@@ -331,6 +337,8 @@ class LocalStore:
             for parent, finished in ((self._layout.active, False), (self._layout.finished, True)):
                 folder = os.path.join(parent, run_id)
                 if atomic.is_folder(parent) and atomic.is_folder(folder):
+                    if not finished and os.path.lexists(os.path.join(self._layout.finished, run_id)):
+                        raise Damaged(run_id, _TWICE)
                     return folder, finished
         return None
 

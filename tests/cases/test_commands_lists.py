@@ -253,7 +253,6 @@ def test_check_names_what_is_wrong(project: Project, file: str, text: str, named
     (project.root / "records" / file).write_text(text)
     found = project.cli("check", "records", status=2)
     assert found.stderr.startswith("agentctl: ") and named in found.stderr, found.story()
-    project.run("Go", status=2)
     assert not project.store.exists()
 
 

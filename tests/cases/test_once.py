@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import time
@@ -381,27 +382,65 @@ def test_a_kill_at_any_moment_loses_nothing_and_repeats_nothing(project: Project
         check_after_a_kill(project)
 
 
+SOME = {"fsync": (4, 6, 9), "unlink": (2,), "rename": (1,)}
+"""Where it hurt: around the start and the result of a call, and while a run is put away."""
+
+
 @needs_strace
 @pytest.mark.parametrize(
     ("saving", "moments"),
-    [
-        ("fsync", (1, 4, 6, 8, 10)),
-        *[pytest.param(each, range(1, 40), marks=pytest.mark.soak) for each in SAVES],
-    ],
+    [*SOME.items(), *[pytest.param(each, range(1, 40), marks=pytest.mark.soak) for each in SAVES]],
 )
 def test_a_kill_before_any_write_loses_nothing_and_repeats_nothing(
     project: Project, saving: str, moments: Iterable[int]
 ) -> None:
+    killed = 0
     for number in moments:
         project.store = project.root / f"runs-{number}"
         (project.root / "fx.log").unlink(missing_ok=True)
         kill = f"strace -f -qq -o /dev/null -e trace={saving} -e inject={saving}:signal=SIGKILL:when={number}"
         command = f"exec {kill} {AGENTCTL} approve {one_deletion(project)}"
-        killed = project.bash(command, env={"PYTHONDONTWRITEBYTECODE": "1"}, status={0, -signal.SIGKILL})
+        ended = project.bash(command, env={"PYTHONDONTWRITEBYTECODE": "1"}, status={0, -signal.SIGKILL})
         check_after_a_kill(project)
-        if killed.status == 0:
+        if ended.status == 0:
             break
-    assert number > 1, "nothing was killed"
+        killed += 1
+    assert killed, "nothing was killed"
+
+
+def traced(project: Project, *command: str) -> list[str]:
+    """What a command wrote and synced, one system call a line; quotes in texts are escaped."""
+    log = project.root / "strace.log"
+    strace = f"strace -f -qq -s 4000 -o {log} -e trace=write,fsync {AGENTCTL}"
+    project.bash(" ".join([strace, *[f"'{word}'" for word in command]]), status={0, 8})
+    return log.read_text().splitlines()
+
+
+def synced(lines: list[str], record: str) -> int:
+    """Where the journal's record of this type is known to be on the disk."""
+    written = told(lines, f'\\"type\\":\\"{record}\\"')
+    return next(n for n, line in enumerate(lines[written:], written) if re.search(r"fsync.*= 0$", line))
+
+
+def told(lines: list[str], text: str) -> int:
+    """Where this text is first written."""
+    return next(n for n, line in enumerate(lines) if "write(" in line and text in line)
+
+
+@needs_strace
+def test_nothing_is_told_or_executed_before_its_record_is_on_the_disk(project: Project) -> None:
+    both = turn(call("delete_record", "c1", id="7"), call("read_record", "c2", id="7"))
+    agent = project.agent(tools=DELETE + READ, script=[both, say("Done")])
+    asking = traced(project, "run", str(agent), "Delete 7")
+    assert synced(asking, "start") < told(asking, " started\\n")
+    assert synced(asking, "tool-call-approval") < told(asking, "waiting for approval")
+    assert synced(asking, "tool-start") < told(asking, '{\\"tool\\": \\"read_record')
+    assert synced(asking, "tool-result") < told(asking, "read_record returned")
+    driving = traced(project, "approve", project.only()["id"])
+    assert told(driving, '\\"verdict\\":\\"approve\\"') < synced(driving, "decision")
+    assert synced(driving, "decision") < told(driving, "approved")
+    assert synced(driving, "tool-start") < told(driving, '{\\"tool\\": \\"delete_record')
+    assert synced(driving, "tool-result") < told(driving, "delete_record returned")
 
 
 # Kept

@@ -64,7 +64,7 @@ def test_resume_without_data_leaves_the_question_open(project: Project) -> None:
 
 # 48. Everything is an answer
 
-ANSWERS = ["false", "0", '""', "null", "[]", "{}", '"Oslo"', "-0.0", str(2**70), '"\\ud800"']
+ANSWERS = ["false", "0", '""', "null", "[]", "{}", '"Oslo"', str(2**70), '"\\ud800"']
 
 
 def test_every_json_value_counts_as_an_answer_and_arrives_as_it_was_given(project: Project) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from agentctl.agents.validation import validate
-from agentctl.yaml12.source import read_yaml_file
 from agentctl.models.script_file import read_script
 from agentctl.tools.loading import load_tools
+from agentctl.yaml12.source import read_yaml_file
 from docs.pages import DOCS, PAGES, README, Block, all_blocks, anchors, blocks_of, prose
 from support.distribution import CHECKOUT
 

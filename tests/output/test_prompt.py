@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from agentctl.output.prompt import ask, may_prompt
+from agentctl.output.prompt import Leave, ask, may_prompt
 from support.terminal import Terminal
 
 APPROVE = "approve? [y]es, [n]o, Enter leaves it waiting:"
-REASON = "reason for the model, or Enter:"
+REASON = "declining; a reason for the model, or Enter:"
 ANSWER = "answer as JSON, Enter leaves it waiting:"
 LEFT = "left waiting:\n  agentctl approve 3f2a9c81d0\n  agentctl decline 3f2a9c81d0\n"
 
 PROGRAM = """\
 import json, select, signal, sys
 from agentctl.errors import UsageError
-from agentctl.output.prompt import ask
+from agentctl.output.prompt import Leave, ask
 from agentctl.output.streams import prepare_streams
 
 def check(value):
@@ -96,13 +96,27 @@ def test_a_no_declines_and_may_have_a_reason(at_terminal: Ask, suspension: Make,
     assert answered(at_terminal(suspension()), *typed) == r"Decline(reason='zu gef\xe4hrlich')"
 
 
-@pytest.mark.parametrize("unclear", ["", "  ", "yy", "ye", "ja", "1", "true", "y n", "approve"])
-def test_anything_else_leaves_it_waiting_and_says_what_to_type(
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_an_empty_line_leaves_it_waiting_and_says_what_to_type(
+    at_terminal: Ask, suspension: Make, nothing: str
+) -> None:
+    asked = at_terminal(suspension())
+    assert answered(asked, (APPROVE, f"{nothing}\n")) == "None"
+    assert LEFT in asked.plain
+
+
+@pytest.mark.parametrize("unclear", ["yy", "ye", "ja", "1", "true", "y n", "approve"])
+def test_what_is_unclear_is_no_consent_and_asked_again(
     at_terminal: Ask, suspension: Make, unclear: str
 ) -> None:
     asked = at_terminal(suspension())
-    assert answered(asked, (APPROVE, f"{unclear}\n")) == "None"
+    assert answered(asked, (APPROVE, f"{unclear}\n"), (APPROVE, "\n")) == "None"
+    assert "y, n or Enter, please" in asked.plain
     assert LEFT in asked.plain
+
+
+def test_three_unclear_answers_leave_it_waiting(at_terminal: Ask, suspension: Make) -> None:
+    assert answered(at_terminal(suspension()), *[(APPROVE, "yes!\n")] * 3) == "None"
 
 
 @pytest.mark.parametrize("question", [APPROVE, REASON])
@@ -116,7 +130,7 @@ def test_ctrl_c_and_end_of_file_leave_it_waiting(
         asked.send("n\n")
     asked.expect(question)
     leave(asked)
-    asked.expect("-> None")
+    asked.expect("-> Leave()")
     asked.wait(status=0)
     assert LEFT in asked.plain
 
@@ -192,7 +206,7 @@ def test_a_call_in_doubt_is_no_question_for_a_prompt(suspension: Make) -> None:
 
 
 def test_input_that_ends_without_a_line_end_is_no_answer(suspension: Make) -> None:
-    assert ask(suspension(), stdin=io.StringIO("y"), stderr=io.StringIO()) is None
+    assert ask(suspension(), stdin=io.StringIO("y"), stderr=io.StringIO()) == Leave()
 
 
 class HungUp(io.RawIOBase):
@@ -207,7 +221,7 @@ class HungUp(io.RawIOBase):
 
 def test_a_terminal_that_hung_up_leaves_it_waiting(suspension: Make) -> None:
     stdin = io.TextIOWrapper(io.BufferedReader(HungUp()))
-    assert ask(suspension(), stdin=stdin, stderr=io.StringIO()) is None
+    assert ask(suspension(), stdin=stdin, stderr=io.StringIO()) == Leave()
 
 
 def test_a_person_at_a_terminal_may_be_asked(terminal: Callable[[], io.StringIO]) -> None:

@@ -229,6 +229,13 @@ def test_a_decline_is_told_with_its_reason_verbatim(reason: str | None, told: st
     assert DENIED == "Tool call was not approved by the user"
 
 
+@pytest.mark.parametrize(("asked", "edit"), [(1, 1.0), (1, True), ("1", 1), (0, None)])
+def test_a_value_of_another_type_is_a_change(asked: Any, edit: Any) -> None:
+    story = Story().proposes(("c1", "delete", {"n": asked})).judged("ask").asked()
+    content = story.decided("approve", args={"n": edit}).started().result("Deleted").call().content
+    assert content != "Deleted"
+
+
 def test_the_model_is_told_which_edited_arguments_ran() -> None:
     story = STANDING["waiting"]().decided("approve", args={"id": "b"}).started().result("Deleted b")
     told, result = story.call().content.split("\n", 1)

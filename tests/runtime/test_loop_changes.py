@@ -51,21 +51,21 @@ def test_it_runs_once_someone_accepts_the_change_and_the_journal_says_what_chang
     [record] = stage.kept("tool-changed")
     assert (record["changed"], record["before"], record["definition"]["digest"]) == (
         ["its source"],
-        "delete/1",
-        "delete/2",
+        "d1",
+        "d2",
     )
     assert stage.ran() == ["c1"]
 
 
 def test_a_decision_that_accepts_this_very_change_is_enough() -> None:
     stage = changed()
-    stage.decide("c1", "approve", accepted="delete/2")
+    stage.decide("c1", "approve", accepted="d2")
     assert stage.again().ran() == ["c1"]
 
 
 def test_a_decision_that_accepted_another_change_is_not_enough() -> None:
     stage = changed()
-    stage.decide("c1", "approve", accepted="delete/3")
+    stage.decide("c1", "approve", accepted="d3")
     assert stage.again().ran() == []
 
 
@@ -146,7 +146,7 @@ def test_a_call_that_nobody_reviewed_is_judged_by_the_tool_as_it_is_now(gated: b
     stage.tools["read"] = PlayedTool("read", source="2", require_approval=gated)
     assert stage.again().ran() == ran
     assert stage.loop.changed == {}
-    assert [each["definition"]["digest"] for each in stage.kept("tool-call")] == ["read/1", "read/2"]
+    assert [each["definition"]["digest"] for each in stage.kept("tool-call")] == ["d1", "d2"]
 
 
 def test_a_call_that_nobody_reviewed_of_a_tool_that_is_gone_is_an_error() -> None:

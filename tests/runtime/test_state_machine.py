@@ -188,7 +188,7 @@ class Runs(RuleBasedStateMachine):
 
 
 def test_the_promises_hold_in_every_interleaving() -> None:
-    run_state_machine_as_test(Runs, settings=settings(max_examples=100, stateful_step_count=30))
+    run_state_machine_as_test(Runs, settings=settings(max_examples=75, stateful_step_count=30))
 
 
 @pytest.mark.soak

@@ -69,9 +69,9 @@ class ToolFile:
     idempotent: bool
     edits: int = 0
 
-    def frozen(self, name: str) -> Json:
+    def frozen(self) -> Json:
         parts = {"source": str(self.edits)}
-        return {"digest": f"{name}/{self.edits}", "parts": parts, "idempotent": self.idempotent}
+        return {"digest": f"d{self.edits}", "parts": parts, "idempotent": self.idempotent}
 
 
 TOOLS = {
@@ -208,7 +208,7 @@ class DrivenRun:
         if tool is None or call.args is None:
             self._tell_of(call, "tool-call", {"verdict": "refuse", "error": "no"})
             return
-        frozen = {"reason": None, "definition": tool.frozen(call.tool)}
+        frozen = {"reason": None, "definition": tool.frozen()}
         self._tell_of(call, "tool-call", {"verdict": "ask" if tool.gated else "run", **frozen})
 
     def _ask(self, call: Call) -> None:
@@ -222,7 +222,7 @@ class DrivenRun:
         self.tell(question)
 
     def _start(self, call: Call, choose: Choose) -> None:
-        now = self.loaded[call.tool].frozen(call.tool)
+        now = self.loaded[call.tool].frozen()
         assert call.definition is not None
         if now["digest"] == call.definition.digest:
             started = {"attempt": call.attempt + 1, "idempotency_key": "key", "pid": 1, "host": "host"}
@@ -307,7 +307,7 @@ class DrivenRun:
         if verdict in ("data", "result", "failed"):
             said["data"] = "It failed" if verdict == "failed" else choose(VALUES, "data")
         if verdict in ("approve", "data", "retry") and choose((False, True), "accepts changes"):
-            said["accepted"] = self.disk[call.tool].frozen(call.tool)["digest"]
+            said["accepted"] = self.disk[call.tool].frozen()["digest"]
         self.decisions[question.id] = through_json(said)
 
     def cancel(self) -> None:

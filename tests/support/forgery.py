@@ -18,9 +18,9 @@ USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "requests": 1
 DEFINITION = {"digest": "forged", "parts": {}, "idempotent": False}
 
 
-def entry(kind: str, payload: Json, call_path: tuple[str, ...] = ()) -> Json:
+def entry(kind: str, payload: Json) -> Json:
     """A record as the journal holds it."""
-    return {"type": kind, "at": AT, "agent_path": PATH, "call_path": list(call_path), "payload": payload}
+    return {"type": kind, "at": AT, "agent_path": PATH, "call_path": [], "payload": payload}
 
 
 def forgeries(seen: Auditor) -> Iterator[tuple[str, Json]]:
@@ -46,6 +46,7 @@ def _any_payload(seen: Auditor) -> Json:
     return {
         **_decision("0" * 64, "cancel"),
         **_finish("failed"),
+        "finish_reason": "error",
         "resumed": True,
         "max_steps": 9,
         "model": None,
@@ -59,6 +60,9 @@ def _any_payload(seen: Auditor) -> Json:
 
 def _of_the_run(seen: Auditor) -> Iterator[tuple[str, Json]]:
     yield "it is no record", entry("tool-begin", {"tool_call_id": "c1"})
+    error = entry("error", _any_payload(seen))
+    yield "it is of another agent", {**error, "agent_path": ["records", "other"]}
+    yield "it is of a delegated agent", {**error, "call_path": ["c0"]}
     yield "there is no such call", entry("tool-result", {"tool_call_id": "ghost", "result": 1})
     yield "the run began already", entry("start", {**_any_payload(seen), "resumed": False})
     last = seen.messages[-1]
@@ -153,7 +157,6 @@ def _of_questions(seen: Auditor, call: AuditedCall) -> Iterator[tuple[str, Json]
         for other in _others(call, asked):
             yield "the question is about another call", entry(kind, question(asked, other))
         yield "the question is of another run", entry(kind, question(asked, run="run-2"))
-        yield "the question is of another agent", entry(kind, question(asked), ("c0",))
     for other_kind in ("approval", "data", "in_doubt", "consent", ""):
         if call.stage in kinds and other_kind not in kinds[call.stage]:
             yield "the question is of another kind", entry(kind, question(other_kind))
@@ -181,6 +184,10 @@ def _of_decisions(call: AuditedCall) -> Iterator[tuple[str, Json]]:
         for args in (None, [1], "{}", 1, False):
             edited = {**_decision(asked, "approve"), "args": args}
             yield "arguments are an object", entry("decision", edited)
+        edited = {**_decision(asked, "approve"), "args": {}, "always": True}
+        yield "nobody asked for these arguments", entry("decision", edited)
+        declined = {**_decision(asked, "decline"), "always": True}
+        yield "only what was approved may be repeated", entry("decision", declined)
 
 
 def _about(call: AuditedCall) -> Json:

@@ -19,7 +19,8 @@ from agentctl.models.messages import Assistant, ToolCall, ToolResult
 from agentctl.models.protocol import Answer, OnText, Request, Usage
 from agentctl.runtime import body, state
 from agentctl.runtime.events import Event, Record
-from agentctl.runtime.loop import Loop, World
+from agentctl.runtime.loop import Loop
+from agentctl.runtime.world import World
 from agentctl.tools.policy import Policy
 from agentctl.tools.tool import CallInfo, Outcome, Succeeded
 from agentctl_store.canonical import canonical, parse
@@ -83,7 +84,7 @@ class PlayedTool:
 
     @property
     def digest(self) -> str:
-        return f"{self.id}/{self.source}"
+        return f"d{self.source}"  # two tools of one source have one digest
 
     def check_args(self, args: Json) -> None:
         if self.misfit:

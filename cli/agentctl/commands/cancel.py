@@ -13,7 +13,7 @@ from agentctl.commands.session import Session
 
 def command(
     common: Common,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or a unique prefix of 6.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, by its id or the start of it.")],
     reason: shared.ReasonForModel = None,
     by: shared.By = None,
 ) -> None:

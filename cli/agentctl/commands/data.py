@@ -5,26 +5,37 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from agentctl import strict_json
 from agentctl.errors import UsageError
+
+_MOST_BYTES = 64 * 2**20
 
 
 def read_text(given: str, stdin: TextIO, what: str) -> str:
     """The text that `given` means: itself, a file's (`@FILE`), or standard input's (`-`)."""
     if given == "-":
-        return _utf8(stdin.buffer.read(), what, "standard input")
+        return _utf8(_read(stdin.buffer, what, "standard input"), what, "standard input")
     if given.startswith("@"):
         path = Path(given[1:])
         try:
-            return _utf8(path.read_bytes(), what, f"`{path}`")
+            with path.open("rb") as file:
+                return _utf8(_read(file, what, f"`{path}`"), what, f"`{path}`")
         except (OSError, ValueError) as error:
             if isinstance(error, UsageError):
                 raise
             why = getattr(error, "strerror", None) or str(error)
             raise UsageError(f"{what}: cannot read `{path}`: {why}") from error
     return given
+
+
+def _read(source: BinaryIO, what: str, name: str) -> bytes:
+    """All of it, but not without end."""
+    data = source.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{what}: {name} holds more than {_MOST_BYTES // 2**20} MiB")
+    return data
 
 
 def _utf8(data: bytes, what: str, source: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Refs = Annotated[list[str], typer.Argument(metavar="REF...", help="Suspensions, or runs that have one.")]
 Ref = Annotated[str, typer.Argument(metavar="REF", help="A suspension, or a run that has one.")]
+RunOrRef = Annotated[str, typer.Argument(metavar="REF", help="A run, or a suspension of it.")]
 Last = Annotated[bool, typer.Option("--last", help="The latest suspension of the run.")]
 All = Annotated[bool, typer.Option("--all", help="Every suspension of the run.")]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the journal.")]

@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.2
 
 def command(
     common: Common,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run id, or a unique prefix of 6.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, by its id or the start of it.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
 ) -> None:
     from agentctl.output.log import show_log

@@ -15,7 +15,7 @@ from agentctl.errors import UsageError
 
 def command(
     common: Common,
-    ref: shared.Ref,
+    ref: shared.RunOrRef,
     data: Annotated[
         str | None, typer.Option("--data", metavar="JSON|@FILE|-", help="The answer to the question.")
     ] = None,

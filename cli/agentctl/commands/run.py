@@ -24,7 +24,8 @@ def command(
         typer.Argument(metavar="[PROMPT]", help="The task; `-` or none: standard input; @FILE: a file."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="PROVIDER/NAME", help="The model of this run.")
+        str | None,
+        typer.Option("--model", metavar="PROVIDER/NAME", help="openai/NAME or scripted/FILE."),
     ] = None,
     require_approval: Annotated[
         list[str] | None,
@@ -38,7 +39,8 @@ def command(
         Path | None, typer.Option("--workspace", metavar="DIR", help="Where tools work (this folder).")
     ] = None,
     max_steps: Annotated[
-        int | None, typer.Option("--max-steps", metavar="N", min=1, help="Budget of model requests.")
+        int | None,
+        typer.Option("--max-steps", metavar="N", min=1, help="Budget of model requests."),
     ] = None,
     run_id: Annotated[
         str | None, typer.Option("--run-id", metavar="ID", help="An id of yours: never starts a second run.")

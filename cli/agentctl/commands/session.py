@@ -58,6 +58,12 @@ class Session:
             raise UsageError("--store is empty; it names the folder where runs are kept", "--store .runs")
         return LocalStore(Path(given))
 
+    def tell_of_missing_store(self) -> None:
+        """A store that was named and does not exist looks like one where nothing waits: say so."""
+        named = self.common.store or self.environ.get(STORE_VARIABLE)
+        if named and not self.store.path.exists():
+            self.reporter.note(f"there is no store at `{named}` yet")
+
     @cached_property
     def reporter(self) -> Reporter:
         return reporter_for(
@@ -147,7 +153,10 @@ class Session:
             if asked is None:
                 break
             left.add(asked["id"])
-            stands = self._ask_about(asked) or stands
+            try:
+                stands = self._ask_about(asked) or stands
+            except _Left:
+                break
         return stands
 
     def _ask_about(self, suspension: Mapping[str, Any]) -> Outcome | None:
@@ -167,6 +176,8 @@ class Session:
             return None
         decision: Decision
         match answer:
+            case prompt.Leave():
+                raise _Left
             case prompt.Approve():
                 decision = Approve()
             case prompt.Decline():
@@ -182,6 +193,10 @@ class Session:
         from agentctl.deciding import Signature
 
         return Signature(by or self.environ.get("AGENTCTL_USER") or login_name(), utc_now(), reason)
+
+
+class _Left(Exception):
+    """The person left the prompt, and with it whatever else waits."""
 
 
 _ORDER = (

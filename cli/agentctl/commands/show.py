@@ -7,7 +7,7 @@ from agentctl.commands.options import Common
 from agentctl.commands.session import Session
 
 
-def command(common: Common, ref: shared.Ref) -> None:
+def command(common: Common, ref: shared.RunOrRef) -> None:
     from agentctl.output.show import show_run
 
     session = Session(common)

@@ -116,10 +116,26 @@ def next_commands(suspension: Mapping[str, Any], store: str | None = None) -> li
         case "approval":
             return [command("approve", ref, store=store), command("decline", ref, store=store)]
         case "data":
-            return [command("resume", ref, "--data", "JSON", store=store)]
+            answer = example(suspension.get("resume_schema"))
+            return [command("resume", ref, "--data", answer, store=store)]
         case _:
             answers = ("--retry",), ("--result", "JSON"), ("--failed", "TEXT")
             return [command("resolve", ref, *answer, store=store) for answer in answers]
+
+
+_EXAMPLES = {"string": "...", "number": 0, "integer": 0, "boolean": True, "array": [], "object": {}}
+
+
+def example(schema: Any) -> str:
+    """JSON of the shape that an object schema wants, to be filled in; `JSON` where any will do."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        return "JSON"
+    wanted = {
+        name: _EXAMPLES.get(kind.get("type", ""))
+        for name, kind in schema["properties"].items()
+        if isinstance(kind, dict) and isinstance(kind.get("type", ""), str)
+    }
+    return json.dumps(wanted, ensure_ascii=False)
 
 
 def command(verb: str, *words: str, store: str | None = None) -> str:

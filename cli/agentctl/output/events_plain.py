@@ -60,6 +60,7 @@ class PlainReporter:
         self._answer = AnswerText()
         self._half = False  # text of a step that is not finished stands on the screen
         self._told: set[str] = set()  # suspensions
+        self._buried = False  # and other lines came after them
         self._failed = False  # an error was shown
         self._advised = False  # and it said what to type next
         self._tools: dict[str, str] = {}  # tool call id -> tool
@@ -80,6 +81,9 @@ class PlainReporter:
         self._screen.end_text()
         if payload.get("error") and not self._failed:
             self._problem_of(payload["error"])
+        if self._buried:
+            # What waits was told before other calls ended: say it again, where a person looks.
+            self._told.clear()
         for suspension in payload["suspensions"]:
             self._wait(suspension)
         self._outcome(run_id, payload["status"])
@@ -166,6 +170,7 @@ class PlainReporter:
         if suspension["id"] in self._told:
             return
         self._told.add(suspension["id"])
+        self._buried = False
         first, *more = waits_for(suspension)
         typed = [f"  {line}" for line in next_commands(suspension, self._store)]
         self._lines_of([self._style.yellow(first), *more, *typed])
@@ -197,6 +202,7 @@ class PlainReporter:
         self._lines_of(error_lines(message, hints, self._style, has_lines=has_lines))
 
     def _about_call(self, event: Event, text: str) -> None:
+        self._buried = bool(self._told) and not self._quiet
         self._progress(self._style.dim(self._from(event) + text))
 
     def _tool(self, event: Event) -> str:

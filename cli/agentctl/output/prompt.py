@@ -39,7 +39,12 @@ class Data:
     value: Any
 
 
-Answer = Approve | Decline | Data
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Leave this and everything else waiting: the person pressed Ctrl-C, or is gone."""
+
+
+Answer = Approve | Decline | Data | Leave
 
 
 def may_prompt(
@@ -60,9 +65,9 @@ def ask(
 ) -> Answer | None:
     """Ask about one suspension; None leaves it waiting, and says what to type later.
 
-    End of file, Ctrl-C, an empty line and anything unclear leave it waiting. `check` may refuse data
-    with an `AgentctlError`, which is shown before the question is repeated. A call in doubt is not
-    asked about: it is settled by `resolve`, after looking at what it did.
+    An empty line leaves it waiting, end of file and Ctrl-C leave everything; what is unclear is asked
+    again. `check` may refuse data with an `AgentctlError`, which is shown before the question is
+    repeated. A call in doubt is not asked about: it is settled by `resolve`, after a look at what it did.
     """
     if suspension["kind"] == "in_doubt":
         return None
@@ -77,8 +82,8 @@ def ask(
                 answer = _ask_data(dialogue, suspension.get("resume_schema"), check)
     except (KeyboardInterrupt, EOFError):
         dialogue.say("")
-        answer = None
-    if answer is None:
+        answer = Leave()
+    if answer is None or isinstance(answer, Leave):
         dialogue.say("left waiting:", *(f"  {line}" for line in next_commands(suspension, store)))
     return answer
 
@@ -113,13 +118,16 @@ class _Dialogue:
 
 
 def _ask_approval(dialogue: _Dialogue) -> Answer | None:
-    match dialogue.line("approve? [y]es, [n]o, Enter leaves it waiting:").lower():
-        case "y" | "yes":
-            return Approve()
-        case "n" | "no":
-            return Decline(dialogue.line("reason for the model, or Enter:") or None)
-        case _:
-            return None
+    for _ in range(_TRIES):
+        match dialogue.line("approve? [y]es, [n]o, Enter leaves it waiting:").lower():
+            case "y" | "yes":
+                return Approve()
+            case "n" | "no":
+                return Decline(dialogue.line("declining; a reason for the model, or Enter:") or None)
+            case "":
+                return None
+        dialogue.say("y, n or Enter, please")
+    return None
 
 
 def _ask_data(dialogue: _Dialogue, schema: Any, check: Callable[[Any], None] | None) -> Answer | None:

@@ -112,6 +112,8 @@ def _next(shown: Mapping[str, Any], store: str | None) -> list[str]:
     if shown["suspensions"]:
         return [line for one in shown["suspensions"] for line in next_commands(one, store)]
     match run["status"]:
+        case "interrupted" if ((run.get("error") or {}).get("hint") or "").startswith("agentctl "):
+            return [escape_line(run["error"]["hint"])]
         case "interrupted" | "suspended":
             return [command("resume", run["run_id"], store=store)]
         case "running":

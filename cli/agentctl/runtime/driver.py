@@ -1,15 +1,10 @@
-"""Drives one run in this process: takes the lease, loads, lets the loop go on, saves, lets go.
-
-The loop knows one run and no process; this file knows the process: signals, time limits, output that
-breaks, the environment that tools see.
-"""
+"""Drives one run in this process: takes the lease, loads, lets the loop go on, saves, lets go."""
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +13,8 @@ from agentctl.exit_status import ExitStatus
 from agentctl.runtime import body, stored
 from agentctl.runtime.actions import next_actions
 from agentctl.runtime.events import Event, Record, announcement
+from agentctl.runtime.process import Process, seen_by_tools
 from agentctl.runtime.records import live_event, usage_json
-from agentctl.runtime.signals import stopping_signals, time_limit
 from agentctl.runtime.state import Run, begin
 from agentctl.runtime.views import finish_reason, run_view, status_of
 from agentctl_store import LeaseHeld, Store
@@ -28,10 +23,6 @@ from agentctl_store.decisions import CANCEL
 if TYPE_CHECKING:
     from agentctl.agents.agent import Agent
     from agentctl.models.protocol import Model
-    from agentctl.runtime.loop import Loop
-
-RUN_ID = "AGENTCTL_RUN_ID"
-RUN_IDS = "AGENTCTL_RUN_IDS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +46,13 @@ class Changes:
 class Driven:
     """How a run stands after this process drove it.
 
-    `status` is set where this process stops for a reason of its own, `signum` where it must die of a
-    signal; `changed` maps calls that were not started to what is new in their tool.
+    `drove` is False where nothing was left to do here. `status` is set where this process stops for a
+    reason of its own, `signum` where it must die of a signal; `changed` maps calls that were not
+    started to what is new in their tool.
     """
 
     run: Run
+    drove: bool = True
     status: ExitStatus | None = None
     signum: int | None = None
     changed: Mapping[str, list[str]] = field(default_factory=dict)
@@ -97,6 +90,11 @@ class Driver:
             driven = self._go_on(run_id, agent_of, changes)
         return self._until_no_news(driven, agent_of, changes)
 
+    def put_away(self, run_id: str) -> None:
+        """Complete the end of a run, where a crash came between its last record and its move."""
+        with suppress(LeaseHeld), self._store.lease(run_id, 0):
+            self._store.finish(run_id)
+
     def _until_no_news(
         self, driven: Driven, agent_of: Callable[[Run], Agent | None], changes: Changes
     ) -> Driven:
@@ -115,10 +113,10 @@ class Driver:
         run = stored.load_run(self._store, run_id)
         if run.outcome is not None:
             self._store.finish(run_id)
-            return Driven(run)
+            return Driven(run, drove=False)
         news = stored.undriven_decisions(self._store, run)
         if not (news or next_actions(run) or run.interruption or changes.max_steps or changes.model):
-            return Driven(run)
+            return Driven(run, drove=False)
         if run.cancellation is not None or CANCEL in news:
             return self._drive(run, None, changes)
         agent = agent_of(run)
@@ -135,9 +133,10 @@ class Driver:
         opening: Record | None = None,
         model: Model | None = None,
     ) -> Driven:
-        from agentctl.runtime.loop import Loop, World
+        from agentctl.runtime.loop import Loop
+        from agentctl.runtime.world import World
 
-        process = _Process(self._announce)
+        process = Process(self._announce)
         world = World(utc_now, os.getpid(), host_name(), process.announce, self._note)
         journal = stored.StoredJournal(self._store, run.id)
 
@@ -153,14 +152,16 @@ class Driver:
             process.announce(first)
         elif agent is not None:
             loop.record(self._resumption(run, agent, changes))
-        with _seen_by_tools(run.id):
+            if unsaid := stored.unsaid_answer(run):
+                process.announce(live_event(run, utc_now(), "text-delta", {"text": unsaid}))
+        with seen_by_tools(run.id):
             process.drive(self._limits.timeout)
         if loop.run.outcome is not None:
             self._store.finish(run.id)
         else:
             stored.save(self._store, loop.run)
             process.announce(_pause(loop.run))
-        return Driven(loop.run, process.status, process.signum, loop.changed)
+        return Driven(loop.run, True, process.status, process.signum, loop.changed)
 
     def _resumption(self, run: Run, agent: Agent, changes: Changes) -> Record:
         """The record that another process drives on, and what it brings."""
@@ -219,89 +220,3 @@ def _pause(run: Run) -> Event:
     reason = finish_reason(run, status_of(run, driven=False))
     payload = {"finish_reason": reason, "usage": usage_json(run.usage)}
     return live_event(run, utc_now(), "finish", payload)
-
-
-class _Process:
-    """This process while it drives: how the outside stops the loop."""
-
-    loop: Loop
-
-    def __init__(self, announce: Callable[[Event], None]) -> None:
-        self.status: ExitStatus | None = None
-        self.signum: int | None = None
-        self._announce = announce
-        self._output_broke = False
-
-    def announce(self, event: Event) -> None:
-        """Show an event; output that breaks stops the run instead of tearing it."""
-        from signal import SIGPIPE
-
-        if self._output_broke:
-            return
-        try:
-            self._announce(event)
-        except BrokenPipeError:
-            self._output_broke, self.signum = True, SIGPIPE
-            self._stop("The reader of the output left", "interrupted", cancel=False)
-        except OSError as error:
-            self._output_broke, self.status = True, ExitStatus.FAILED
-            self._stop(f"The output could not be written: {error.strerror}", "failed", cancel=False)
-
-    def drive(self, timeout: float | None) -> None:
-        """Run the loop to its end, with signals and the time limit in place.
-
-        The event loop is made by hand: `asyncio.run` would wait for tools that were left behind.
-        """
-        import asyncio
-
-        events = asyncio.new_event_loop()
-        events.set_exception_handler(lambda *_: None)
-
-        def on_signal(signum: int) -> None:
-            self.signum = signum
-            events.call_soon_threadsafe(self._stopped_by, signum)
-
-        gc.enable()
-
-        def on_limit() -> None:
-            events.call_soon_threadsafe(self._timed_out, timeout)
-
-        try:
-            with stopping_signals(on_signal), time_limit(timeout, on_limit):
-                events.run_until_complete(self.loop.drive())
-        finally:
-            events.close()
-
-    def _stopped_by(self, signum: int) -> None:
-        from signal import Signals
-
-        self._stop(f"Stopped by {Signals(signum).name}", "interrupted", cancel=True)
-
-    def _timed_out(self, timeout: float | None) -> None:
-        self.status = ExitStatus.TIMEOUT
-        self._stop(f"The time limit of {timeout:g}s ran out", "timeout", cancel=True, wait=False)
-
-    def _stop(self, message: str, code: str, *, cancel: bool, wait: bool = True) -> None:
-        from agentctl.runtime.loop import Stop
-
-        self.loop.stop(Stop(message, code, cancel=cancel, wait=wait))
-
-
-@contextmanager
-def _seen_by_tools(run_id: str) -> Iterator[None]:
-    """What tools find: the ids of this run and of those above it, and no way to our own output."""
-    from agentctl.tools.execution import user_output_to_stderr
-
-    before = {name: os.environ.get(name) for name in (RUN_ID, RUN_IDS)}
-    above = before[RUN_IDS]
-    os.environ[RUN_ID] = run_id
-    os.environ[RUN_IDS] = f"{above}:{run_id}" if above else run_id
-    try:
-        with user_output_to_stderr():
-            yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import AgentctlError, Failed, ModelError
 from agentctl.models.protocol import Answer, Request, ToolSpec
@@ -29,8 +28,9 @@ from agentctl.runtime.actions import (
     next_actions,
 )
 from agentctl.runtime.call import Call, Contradiction, question_id
-from agentctl.runtime.events import Event, Record, announcement
+from agentctl.runtime.events import Record, announcement
 from agentctl.runtime.state import Run
+from agentctl.runtime.world import Journal, Stop, World
 from agentctl_store.canonical import canonical, parse
 from agentctl_store.errors import Damaged, NotSaved
 
@@ -41,47 +41,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.2
 CANCEL_SECONDS = 3.0
-
-
-class Journal(Protocol):
-    """What the loop needs of the store, for the one run that it drives."""
-
-    def append(self, new: list[Record]) -> None:
-        """Make the records durable; raises where that is not certain."""
-
-    def decision_ids(self) -> set[str]:
-        """The suspension ids that have a decision, and `cancel`."""
-
-    def decision(self, decision_id: str) -> Mapping[str, Any]:
-        """The decision, checked against damage."""
-
-    def decide(self, decision_id: str, content: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Record a decision unless there is one; the one that stands."""
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What surrounds the loop: the time, who drives, and where news goes. `announce` never raises."""
-
-    now: Callable[[], str]
-    pid: int
-    host: str
-    announce: Callable[[Event], None]
-    note: Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Why this process stops driving before the run waits or ends.
-
-    The model is no longer asked. `cancel` also stops async tools, which are then in doubt; `wait`
-    waits for those that run, else they are left in doubt.
-    """
-
-    message: str
-    code: str
-    cancel: bool
-    wait: bool
 
 
 class Loop:
@@ -178,7 +137,7 @@ class Loop:
             case Recover(call):
                 self.record(records.recovery(run, now, call))
             case Close(call):
-                self.record(records.closing(run, now, call))
+                self._close(call)
             case FinishStep():
                 self.record(records.step_finish(run, now))
             case AskModel():
@@ -222,31 +181,38 @@ class Loop:
         for call in asked:
             grant = state.granted(self.run, call)
             if grant is not None:
-                suspension_id = question_id(call, self.run.id, self.run.root.call_path, "approval")
-                content = {
-                    "suspension_id": suspension_id,
-                    "verdict": "approve",
-                    "by": grant.by,
-                    "at": self._world.now(),
-                    "via": "always",
-                    "reason": None,
-                }
-                self._journal.decide(suspension_id, content)
+                asked_id = question_id(call, self.run.id, self.run.root.call_path, "approval")
+                self._decide(asked_id, "approve", grant.by, via="always")
 
     def _absorb_decisions(self) -> None:
         """Take note of what humans decided since the last look."""
         made = self._journal.decision_ids()
         if "cancel" in made and self.run.cancellation is None:
             self._note_decision(self._journal.decision("cancel"))
-        for call in state.waiting(self.run):
+        # Once the run is cancelled, no other decision counts.
+        waiting = state.waiting(self.run) if self.run.cancellation is None else ()
+        for call in waiting:
             if call.suspension is not None and call.suspension.id in made:
                 self._note_decision(self._journal.decision(call.suspension.id))
+
+    def _decide(self, asked_id: str, verdict: str, by: str, *, via: str, reason: str | None = None) -> None:
+        """Record what follows from an earlier decision of a human."""
+        at = self._world.now()
+        made = {"suspension_id": asked_id, "verdict": verdict, "by": by, "at": at, "via": via}
+        self._journal.decide(asked_id, {**made, "reason": reason})
 
     def _note_decision(self, decision: Mapping[str, Any]) -> None:
         try:
             self.record(records.of_step(self.run, self._world.now(), "decision", decision))
         except Contradiction as error:
             raise Damaged(self.run.id, f"a decision does not fit: {error}") from error
+
+    def _close(self, call: Call) -> None:
+        """Close a call of a cancelled run, and its question with it, so that nobody answers it later."""
+        cancelled = self.run.cancellation
+        if call.suspension is not None and cancelled is not None:
+            self._decide(call.suspension.id, "cancel", cancelled.by, via="cli", reason=cancelled.reason)
+        self.record(records.closing(self.run, self._world.now(), call))
 
     # Calls
 

@@ -53,6 +53,8 @@ def stopping_signals(on_first: Callable[[int], None]) -> Iterator[None]:
             signal.signal(each, before[each])
 
 
+# While tools run, `os._exit` is replaced by one that tells of them.
+_leave = os._exit
 # After the limit: enough for cancelled tools to end and for the state to be saved.
 _GRACE_SECONDS = 5.0
 
@@ -76,7 +78,7 @@ def time_limit(seconds: float | None, on_limit: Callable[[], object]) -> Iterato
         on_limit()
         if not done.wait(_GRACE_SECONDS):
             os.write(2, b"agentctl: a tool does not stop; it is left in doubt\n")
-            os._exit(int(ExitStatus.TIMEOUT))
+            _leave(int(ExitStatus.TIMEOUT))
 
     threading.Thread(target=watch, daemon=True).start()
     try:

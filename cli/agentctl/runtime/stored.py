@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -113,15 +114,25 @@ def answer_text(run: Run) -> str:
     return last.text if isinstance(last, Assistant) else ""
 
 
+def unsaid_answer(run: Run) -> str:
+    """The answer of a run that was killed between the answer and its end: nobody may have seen it."""
+    last = run.root.messages[-1]
+    ends = isinstance(last, Assistant) and not last.calls and run.outcome is None
+    return last.text if ends and isinstance(last, Assistant) else ""
+
+
 class StoredJournal:
     """The journal and the decisions of one run, for the loop that drives it."""
 
     def __init__(self, store: Store, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
+        self._process = os.getpid()
 
     def append(self, new: list[Record]) -> None:
-        """See `loop.Journal`."""
+        """See `loop.Journal`. Ends a forked child, which holds a copy of the run and must not drive it."""
+        if os.getpid() != self._process:
+            os._exit(1)
         self._store.append(self._run_id, [record.to_json() for record in new])
 
     def decision_ids(self) -> set[str]:
@@ -153,7 +164,7 @@ def decision_content(run_id: str, decision_id: str, stored: Mapping[str, Any]) -
     sound = (
         made.get("suspension_id") == about
         and all(isinstance(made.get(key), str) for key in ("verdict", "by", "at", "via"))
-        and (made["verdict"] == CANCEL) == (about is None)
+        and (made["verdict"] == CANCEL or about is not None)
         and isinstance(made.get("reason"), str | None)
         and isinstance(made.get("args"), dict | None)
         and ("data" in made) == (made["verdict"] in _WITH_DATA)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
+import os
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +32,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The code raised; `error` may be a `BaseException`, but no `KeyboardInterrupt`."""
+    """The code raised; `error` may be any `BaseException`. Ctrl-C is none: driving has its own handler."""
 
     error: BaseException
 
@@ -102,12 +104,8 @@ def start_thread(call: Callable[[], Any], name: str) -> asyncio.Future[Ending]:
     future: asyncio.Future[Ending] = loop.create_future()
     context = contextvars.copy_context()
 
-    def settle(ending: Ending | KeyboardInterrupt) -> None:
-        if future.done():
-            return
-        if isinstance(ending, KeyboardInterrupt):
-            future.set_exception(ending)
-        else:
+    def settle(ending: Ending) -> None:
+        if not future.done():
             future.set_result(ending)
 
     def work() -> None:
@@ -131,23 +129,69 @@ def finish(value: Any) -> Any:
     return asyncio.run(value)
 
 
-def _called(call: Callable[[], Any]) -> Ending | KeyboardInterrupt:
+def _called(call: Callable[[], Any]) -> Ending:
+    process = os.getpid()
     try:
         return Returned(call())
-    except KeyboardInterrupt as interrupt:
-        return interrupt
     except BaseException as error:  # SystemExit in a tool is the end of the tool, not of the program
         return Raised(error)
+    finally:
+        end_forked_child(process)
+
+
+def end_forked_child(process: int) -> None:
+    """End this process at once if it is a child that user code forked from `process`.
+
+    The child holds copies of everything, of the run and its event loop too: were it to go on, it
+    would run calls a second time.
+    """
+    if os.getpid() != process:
+        os._exit(1)
+
+
+class _InOneProcess:
+    """Awaits what user code gave, and ends a child that it forked as soon as that gives way."""
+
+    def __init__(self, awaitable: Awaitable[Any], process: int) -> None:
+        self._steps = awaitable.__await__()
+        self._process = process
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step: Callable[[], Any] = functools.partial(next, self._steps)
+        while True:
+            try:
+                waits_for = step()
+            except StopIteration as done:
+                return done.value
+            finally:
+                end_forked_child(self._process)
+            try:
+                sent = yield waits_for
+            except BaseException as error:
+                step = functools.partial(self._throw, error)
+            else:
+                step = functools.partial(self._send, sent)
+
+    def _send(self, value: Any) -> Any:
+        if value is None or not isinstance(self._steps, Generator):
+            return next(self._steps)
+        return self._steps.send(value)
+
+    def _throw(self, error: BaseException) -> Any:
+        throw = getattr(self._steps, "throw", None)
+        if throw is None:
+            raise error
+        return throw(error)
 
 
 async def _guarded(call: Callable[[], Awaitable[Any]]) -> Ending:
     import asyncio
 
     try:
-        return Returned(await call())
-    except (KeyboardInterrupt, asyncio.CancelledError):
+        return Returned(await _InOneProcess(call(), os.getpid()))
+    except asyncio.CancelledError:
         raise
-    except BaseException as error:  # asyncio would stop the event loop for SystemExit
+    except BaseException as error:  # asyncio would stop the event loop for SystemExit, KeyboardInterrupt
         return Raised(error)
 
 
