@@ -5,6 +5,7 @@ A decision never comes from a model: it is made here from what a person typed, a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -157,4 +158,5 @@ def already(stands: Mapping[str, Any], suspension_id: str) -> str:
     """Who decided, what and when."""
     done = _DONE.get(stands["verdict"], "settled")
     via = "" if stands.get("via") == "cli" else f" ({stands.get('via')})"
-    return f"`{suspension_id[:10]}` was already {done} by {stands['by']}{via} at {stands['at']}"
+    given = f" with {json.dumps(stands['args'], ensure_ascii=False)}" if "args" in stands else ""
+    return f"`{suspension_id[:10]}` was already {done}{given} by {stands['by']}{via} at {stands['at']}"

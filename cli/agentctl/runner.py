@@ -150,7 +150,7 @@ class Runner:
                 run.id, lambda: self._said_again(self._driver.go_on(run.id, lambda _: agent, changes))
             )
         self._driver.put_away(run.id)
-        return self._outcome(self._said_again(Driven(run, drove=False)).run)
+        return self._outcome_of(run.id, lambda: self._said_again(Driven(run, drove=False)))
 
     def _said_again(self, driven: Driven) -> Driven:
         """Give the answer of a run that another process completed."""
@@ -307,6 +307,7 @@ class Runner:
             run_id, lambda: self._driver.go_on(run_id, _no_agent, Changes()), recorded=True
         )
         if outcome.payload["status"] == "cancelled":
+            # As asked: for this process that is no failure.
             return self._outcome(stored.load_run(self._store, run_id), recorded_only=True)
         return outcome
 
@@ -351,6 +352,11 @@ class Runner:
             raise
         except Exception as error:  # the run stands somewhere, whatever went wrong here
             return self._failed(run_id, explained(error), repeated, recorded=recorded)
+        cancelled = driven.run.cancellation
+        if cancelled is not None and driven.run.outcome is not None:
+            why = f": {cancelled.reason}" if cancelled.reason else ""
+            told = Failed(f"run `{run_id}` was cancelled by {cancelled.by}{why}", f"agentctl show {run_id}")
+            return self._outcome(driven.run, error=told, repeated=repeated)
         if driven.changed and driven.status is None:
             call_id, changed = next(iter(driven.changed.items()))
             tool = next(call.tool for call in driven.run.root.calls if call.id == call_id)

@@ -49,10 +49,10 @@ def export(ctx: ToolContext, size: int) -> str:
 SAVES = ("fsync", "link", "rename", "unlink", "write", "pwrite64", "ftruncate")
 
 
-def one_deletion(project: Project, *options: str) -> str:
+def one_deletion(project: Project, *options: str, tools: str = DELETE) -> str:
     """A run that waits for the approval of one call; the id of the question."""
     script = [turn(call("delete_record", "c1", id="abc-123")), say("Done: {result}")]
-    project.agent(tools=DELETE, script=script)
+    project.agent(tools=tools, script=script)
     [question] = project.run("Delete record abc-123", *options, status=8).result["suspensions"]
     return str(question["id"])
 
@@ -406,6 +406,34 @@ def test_a_kill_before_any_write_loses_nothing_and_repeats_nothing(
             break
         killed += 1
     assert killed, "nothing was killed"
+
+
+UNSYNCED = DELETE.replace("fx(ctx, id=id)", 'print(ctx.tool_call_id, file=open(_PROJECT / "ran.log", "a"))')
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    "moments", [(4, 6, 8), pytest.param(range(1, 40), marks=pytest.mark.soak)], ids=["some", "all"]
+)
+def test_a_disk_that_fails_at_any_sync_is_an_error_and_nothing_runs_twice(
+    project: Project, moments: Iterable[int]
+) -> None:
+    failed = 0
+    for number in moments:
+        project.store = project.root / f"runs-{number}"
+        (project.root / "ran.log").unlink(missing_ok=True)
+        fault = f"strace -f -qq -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when={number}"
+        command = f"exec {fault} {AGENTCTL} approve {one_deletion(project, tools=UNSYNCED)}"
+        ended = project.bash(command, status={0, 1})
+        if ended.status == 1:
+            failed += 1
+            assert "agentctl: " in ended.stderr
+        doubt = settle(project, project.the_run()["run_id"])
+        ran = project.root / "ran.log"
+        assert doubt or ran.read_text() == "c1\n"
+        assert not ran.exists() or ran.read_text() == "c1\n"
+        project.cli("verify", status=0)
+    assert failed, "nothing failed"
 
 
 def traced(project: Project, *command: str) -> list[str]:

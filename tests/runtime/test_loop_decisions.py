@@ -237,6 +237,25 @@ def test_a_run_that_waits_is_cancelled_and_what_waits_is_denied() -> None:
     assert (stage.ran(), len(stage.model.requests)) == ([], 1)
 
 
+def test_a_question_that_a_cancelled_run_closed_can_no_longer_be_answered() -> None:
+    stage = waiting()
+    asked = stage.question("c1")
+    stage.cancel()
+    stage.again()
+    assert stage.journal.decisions[asked]["verdict"] == "cancel"
+    late = stage.journal.decide(asked, {"verdict": "approve"})
+    assert late["verdict"] == "cancel"
+
+
+def test_a_decision_that_no_driver_saw_does_not_count_once_the_run_is_cancelled() -> None:
+    stage = waiting()
+    stage.decide("c1", "approve")
+    stage.cancel()
+    assert status(stage.again()) == "cancelled"
+    assert stage.ran() == []
+    assert [each["verdict"] for each in stage.told("decision")] == ["cancel"]
+
+
 def test_while_a_tool_runs_a_cancelled_run_waits_for_it_and_starts_nothing_more() -> None:
     stage: Stage
 
@@ -312,5 +331,5 @@ def test_a_call_in_doubt_of_a_cancelled_run_stays_unknown_also_after_retry_was_d
     stage.decide("c1", "retry")
     stage.cancel()
     assert status(stage.again()) == "cancelled"
-    assert "had been started" in stage.told("tool-error")[0]["error"]
+    assert "outcome is unknown" in stage.told("tool-error")[0]["error"]
     assert stage.told("tool-output-denied") == []

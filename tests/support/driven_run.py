@@ -184,7 +184,7 @@ class DrivenRun:
             case Recover(call):
                 self.tell(records.recovery(run, now, call))
             case Close(call):
-                self.tell(records.closing(run, now, call))
+                self._close(call)
             case FinishStep():
                 self.tell(records.step_finish(run, now))
             case AskModel():
@@ -236,6 +236,12 @@ class DrivenRun:
             self._tell_of(call, "tool-changed", {"changed": ["its source"], **after})
         else:
             self.held.add(call.id)
+
+    def _close(self, call: Call) -> None:
+        if call.suspension is not None:
+            said = {"suspension_id": call.suspension.id, "verdict": "cancel", **self._signed(None)}
+            self.decisions.setdefault(call.suspension.id, said)
+        self.tell(records.closing(self.run, self.now(), call))
 
     def interrupt(self, code: str, **more: Any) -> None:
         told = {"code": code, "message": "no", "hint": None, "finish_reason": "error"}
@@ -321,7 +327,7 @@ class DrivenRun:
         """The driver sees the decisions."""
         if "cancel" in self.decisions and self.run.cancellation is None:
             self._tell("decision", self.decisions["cancel"])
-        for call in state.waiting(self.run):
+        for call in state.waiting(self.run) if self.run.cancellation is None else ():
             assert call.suspension is not None
             if call.suspension.id in self.decisions:
                 self._tell("decision", self.decisions[call.suspension.id])

@@ -52,7 +52,9 @@ def read_json(given: str, stdin: TextIO, option: str) -> Any:
         return strict_json.loads(text)
     except ValueError as error:
         hints = []
-        if given == text and text.strip() and "'" not in text:
+        # Text that was meant as such, and not JSON that broke: quoting that would make it worse.
+        is_text = given == text and text[:1].isalpha() and "'" not in text and len(text) < 200
+        if option != "--args" and is_text:
             hints = [f"{option} '{json.dumps(text, ensure_ascii=False)}'"]
         shown = text if len(text) <= 80 else f"{text[:80]}…"
         raise UsageError(f"{option} `{shown}` is not JSON: {error}", *hints) from error

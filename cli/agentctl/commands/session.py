@@ -192,6 +192,8 @@ class Session:
         from agentctl.clock import utc_now
         from agentctl.deciding import Signature
 
+        if by is not None and not by.strip():
+            raise UsageError("--by is empty; it says who decides", "--by NAME")
         return Signature(by or self.environ.get("AGENTCTL_USER") or login_name(), utc_now(), reason)
 
 

@@ -335,6 +335,8 @@ class Loop:
             return
         step = {"step": self.run.root.step + 1}
         self.record(records.of_step(self.run, self._world.now(), "step-start", step))
+        if self.stopped is not None:
+            return  # telling of the step is what stopped us: nobody reads any more
         request = self._model_request()
         self._request = asyncio.create_task(
             model.ask(request, self._streamed("text-delta"), self._streamed("reasoning-delta"))

@@ -57,6 +57,8 @@ def stopping_signals(on_first: Callable[[int], None]) -> Iterator[None]:
 _leave = os._exit
 # After the limit: enough for cancelled tools to end and for the state to be saved.
 _GRACE_SECONDS = 5.0
+# Years; beyond it, waiting fails.
+_LONGEST_SECONDS = 1e8
 
 
 @contextmanager
@@ -73,7 +75,7 @@ def time_limit(seconds: float | None, on_limit: Callable[[], object]) -> Iterato
     done = threading.Event()
 
     def watch() -> None:
-        if done.wait(seconds):
+        if done.wait(min(seconds, _LONGEST_SECONDS)):
             return
         on_limit()
         if not done.wait(_GRACE_SECONDS):

@@ -240,7 +240,7 @@ def _step_finish(run: Run, record: Record) -> Run:
 
 
 def _decision(run: Run, record: Record) -> Run:
-    if record.payload["verdict"] == "cancel":
+    if record.payload["verdict"] == "cancel" and record.payload["suspension_id"] is None:
         if run.cancellation is not None:
             raise Contradiction("the run is cancelled twice")
         by, reason = record.payload["by"], record.payload["reason"]
