@@ -45,7 +45,8 @@ def runs(store: Store, *, whole_prompts: bool) -> Listed:
             listed.damaged.append(found)
         else:
             listed.rows.append(_finished_view(*found))
-    listed.rows.sort(key=lambda row: row["started_at"], reverse=True)
+    listed.rows.extend(_damaged_view(each) for each in listed.damaged if isinstance(each, Damaged))
+    listed.rows.sort(key=lambda row: row["started_at"] or "", reverse=True)
     return listed
 
 
@@ -76,6 +77,14 @@ def _read_whole(store: Store, run_id: str) -> tuple[Json, list[Json]]:
 
     standing = stored.standing(store, run_id)
     return standing.view, standing.suspensions
+
+
+def _damaged_view(damaged: Damaged) -> Json:
+    """The view of a run that cannot be read: that it is there, and why nothing more can be told."""
+    known = {"run_id": damaged.run_id, "status": "damaged", "suspensions": 0}
+    error = {"code": "failed", "message": str(damaged), "hint": None}
+    fields = "run_id status agent prompt thread resource started_at updated_at finished_at finish_reason"
+    return {**dict.fromkeys(fields.split()), **known, "usage": None, "error": error}
 
 
 def _finished_view(first: Json, last: Json) -> Json:

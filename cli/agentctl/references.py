@@ -16,6 +16,7 @@ from agentctl.errors import Conflict, Failed, NotFound
 from agentctl.runtime import stored
 from agentctl_store import Store, StoreError
 from agentctl_store.decisions import CANCEL
+from agentctl_store.ids import is_suspension_id
 
 SHORTEST_PREFIX = 6
 SHOWN = 10
@@ -48,42 +49,34 @@ def find_questions(store: Store, ref: str, choice: Choice = "one") -> list[Quest
 
     Raises `NotFound`, or `Conflict` where it is ambiguous or waits for nothing.
     """
-    listed = listing.waiting(store)
-    waiting = listed.rows
-    runs = _matching(ref, [run_id for run_id, _ in store.run_ids()])
-    if ref in runs:
-        return _of_run(store, ref, waiting, choice)
-    questions = [each for each in waiting if _means(ref, each["id"])]
-    active = [run_id for run_id, place in store.run_ids() if place == "active"]
-    decided = _decided(store, ref, active, listed.damaged)
-    found = len(questions) + len(decided) + len(runs)
-    if found > 1:
+    listed, ids = listing.waiting(store), store.run_ids()
+    # A run may be named like a question, also like an old one: what was reviewed, and what was decided,
+    # must not be taken over by it. A whole fingerprint is never the name of a run.
+    runs = [] if is_suspension_id(ref) else _matching(ref, [run_id for run_id, _ in ids])
+    questions = [each for each in listed.rows if _means(ref, each["id"])]
+    decided = _decided(store, ref, [each for each, place in ids if place == "active"], listed.damaged)
+    if runs or not (questions or decided):
+        ended = [each for each, place in ids if place == "finished"]
+        decided += _decided(store, ref, ended, listed.damaged)
+    if len(questions) + len(decided) + len(runs) > 1:
         raise _ambiguous(ref, questions, decided, runs)
     if questions:
         return [Question(questions[0]["run_id"], questions[0])]
     if decided:
         return [decided[0]]
     if runs:
-        return _of_run(store, runs[0], waiting, choice)
-    finished = [run_id for run_id, place in store.run_ids() if place == "finished"]
-    ended = _decided(store, ref, finished, listed.damaged)
-    if len(ended) > 1:
-        raise _ambiguous(ref, [], ended, [])
-    if ended:
-        return [ended[0]]
+        return _of_run(store, runs[0], listed.rows, choice)
     if listed.damaged:
         raise _perhaps_damaged(ref, listed.damaged)
-    raise _not_found(ref, waiting)
+    raise _not_found(ref, listed.rows)
 
 
 def find_run(store: Store, ref: str) -> str:
     """The id of the run that `ref` means: by its id or prefix, or by a suspension of it."""
     runs = _matching(ref, [run_id for run_id, _ in store.run_ids()])
-    if ref in runs:
-        return ref
     listed = listing.waiting(store)
     owners: set[str] = {each["run_id"] for each in listed.rows if _means(ref, each["id"])}
-    every = sorted({*runs, *owners})
+    every = sorted(owners if is_suspension_id(ref) else {*runs, *owners})
     if len(every) > 1:
         raise Conflict(f"`{ref}` is ambiguous: it may be run " + ", ".join(f"`{each}`" for each in every[:8]))
     if every:

@@ -79,9 +79,10 @@ def call_of(run: Run, suspension: Mapping[str, Any]) -> Call:
 
 def changed(ref: str, tool: str, what: Sequence[str], verdict: str) -> Conflict:
     """The refusal of a call whose tool is not the one that was reviewed."""
-    verb = {"approve": "approve", "data": "resume", "retry": "resolve"}.get(verdict, "resume")
+    how = {"approve": "approve {}", "data": "resume {} --data JSON", "retry": "resolve {} --retry"}
+    command = how.get(verdict, "resume {}").format(ref)
     return Conflict(
         f"the definition of `{tool}` changed since the call was reviewed: {', '.join(what)}",
-        f"agentctl {verb} {ref} --accept-changes",
+        f"agentctl {command} --accept-changes",
         f"agentctl show {ref}",
     )

@@ -28,7 +28,7 @@ from agentctl.runtime.records import live_event
 from agentctl.runtime.state import Run
 from agentctl_store import LocalStore, RunExists, StoreError
 from agentctl_store.decisions import CANCEL
-from agentctl_store.ids import check_id, new_run_id
+from agentctl_store.ids import check_id, is_suspension_id, new_run_id
 
 if TYPE_CHECKING:
     from agentctl.agents.agent import Agent
@@ -96,6 +96,10 @@ class Runner:
         given = task.model or (None if agent.model else self._environ.get("AGENTCTL_MODEL") or None)
         model = open_model_of(given, agent, self._environ)
         for glob in task.require_approval:
+            if not glob.strip():
+                raise UsageError(
+                    "--require-approval is empty, which would gate nothing", "--require-approval '*'"
+                )
             if not any(fnmatchcase(tool, glob) for tool in agent.tools):
                 self._note(f"warning: --require-approval `{glob}` matches no tool of `{agent.id}`")
         run_id = task.run_id or new_run_id(time.time_ns() // 1_000_000, os.urandom)
@@ -130,6 +134,8 @@ class Runner:
             check_id(run_id)
         except StoreError as error:
             raise UsageError(error.message, error.hint) from error
+        if is_suspension_id(run_id):
+            raise UsageError(f"`{run_id}` is no run id: it looks like the id of a suspension")
 
     def _exists(self, run_id: str) -> bool:
         return any(found == run_id for found, _ in self._store.run_ids(run_id))

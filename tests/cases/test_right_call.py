@@ -323,3 +323,32 @@ def test_a_decision_of_the_wrong_kind_is_refused_and_nothing_is_consumed(project
     project.approve(waiting["approval"], status=8)
     project.resume(waiting["data"], "--data", "true", status=0)
     assert sorted(project.fx_calls()) == ["c1", "q1"]
+
+
+@pytest.mark.parametrize("length", [6, 10, 40])
+def test_a_run_that_is_named_like_a_question_does_not_take_it_over(project: Project, length: int) -> None:
+    project.agent(tools=DELETE, script=[turn(call("delete_record", "c1", id="a")), say("Done")])
+    project.run("First", status=8)
+    reviewed = project.only()["id"]
+    project.run("Second", "--run-id", reviewed[:length], status=8)
+    for verb in ("approve", "decline", "show", "cancel"):
+        assert project.cli(verb, reviewed[:length]).status == 5
+    assert project.fx() == []
+    done = project.approve(reviewed, status=0)
+    assert done.run_id != reviewed[:length]
+
+
+def test_a_run_that_is_named_like_an_old_question_is_not_approved_by_its_id(project: Project) -> None:
+    project.agent(tools=DELETE, script=[turn(call("delete_record", "c1", id="a")), say("Done")])
+    project.run("First", status=8)
+    old = project.only()["id"]
+    project.decline(old, status=0)
+    project.run("Second", "--run-id", old[:10], status=8)
+    assert project.cli("approve", old[:10]).status == 5
+    assert project.cli("approve", old).status == 5
+    assert project.fx() == []
+
+
+def test_a_run_cannot_be_named_by_a_whole_fingerprint(project: Project) -> None:
+    project.agent(tools=DELETE, script=[say("Done")])
+    project.run("Hello", "--run-id", "0" * 64, status=2)
