@@ -105,7 +105,8 @@ def _of_run(store: Store, run_id: str, waiting: list[Json], choice: Choice) -> l
     if len(found) > 1 and choice == "one":
         raise Conflict(
             f"run `{run_id}` has {len(found)} suspensions: say which one, or --last or --all",
-            *[how_to_answer(each) for each in found[:_CANDIDATES]],
+            f"agentctl show {run_id}",
+            *[waits(each) for each in found[:_CANDIDATES]],
         )
     if not found:
         raise nothing_waits(store, run_id)
@@ -147,33 +148,29 @@ def _decided(store: Store, ref: str, run_ids: Sequence[str], damaged: list[Store
 
 
 def describe(suspension: Json) -> str:
-    """One line about a question: its short id, and what would run."""
+    """What a question is about: the tool and its arguments, perhaps cut."""
     args = json.dumps(suspension["args"], ensure_ascii=False)
     shown = args if len(args) <= _ARGS_SHOWN else f"{args[:_ARGS_SHOWN]}…"
-    return f"{suspension['id'][:SHOWN]}  {suspension['tool']} {shown}"
+    return f"{suspension['tool']} {shown}"
 
 
-_ANSWERS = {"approval": "approve {}", "data": "resume {} --data JSON", "in_doubt": "resolve {} --retry"}
-
-
-def how_to_answer(suspension: Json) -> str:
-    """A command to type, and as its comment what it would decide on."""
-    short, _, what = describe(suspension).partition("  ")
-    return f"agentctl {_ANSWERS[suspension['kind']].format(short)}   # {what}"
+def waits(suspension: Json, length: int = SHOWN) -> str:
+    """One line about a question, as a comment: the verb that was typed may not be the one that it needs."""
+    return f"# waits: {suspension['id'][:length]}  {describe(suspension)}"
 
 
 def _ambiguous(ref: str, questions: list[Json], decided: list[Decided], runs: list[str]) -> Conflict:
     candidates = [
-        *[how_to_answer(each) for each in questions],
-        *[f"{each.suspension_id[:20]}  decided by {each.decision['by']}" for each in decided],
-        *[f"run {each}" for each in runs],
+        *[waits(each, 2 * SHOWN) for each in questions],
+        *[f"# decided: {each.suspension_id[: 2 * SHOWN]}  by {each.decision['by']}" for each in decided],
+        *[f"# run: {each}" for each in runs],
     ]
     return Conflict(f"`{ref}` is ambiguous: it may be any of {len(candidates)}", *candidates[:_CANDIDATES])
 
 
 def _perhaps_damaged(ref: str, damaged: list[StoreError]) -> Failed:
     """A run that cannot be read may hold what was asked for: that is not the same as not found."""
-    why = "; ".join(str(each) for each in damaged[:_CANDIDATES])
+    why = "; ".join(list(dict.fromkeys(map(str, damaged)))[:_CANDIDATES])
     return Failed(f"`{ref}` was not found, but not every run can be read: {why}", "agentctl verify")
 
 
@@ -184,5 +181,5 @@ def _not_found(ref: str, waiting: list[Json]) -> NotFound:
     if not waiting:
         return NotFound(f"there is no suspension or run `{ref}`, and nothing waits", "agentctl runs")
     # Not as commands: a slip must not be answered with approvals of other calls, ready to be pasted.
-    waits = [f"# waits: {describe(each)}" for each in waiting[:_CANDIDATES]]
-    return NotFound(f"there is no suspension or run `{ref}`", "agentctl pending", *waits)
+    candidates = [waits(each) for each in waiting[:_CANDIDATES]]
+    return NotFound(f"there is no suspension or run `{ref}`", "agentctl pending", *candidates)

@@ -72,6 +72,11 @@ def check_list(project: Project, damaged: dict[str, Any], other: dict[str, Any])
         assert listed.status == 1
         assert damaged["run_id"] in listed.stderr
         assert "damaged" in listed.stderr
+        rows = project.cli("runs", "--json", status=1).json
+        assert {row["run_id"]: row["status"] for row in rows} == {
+            damaged["run_id"]: "damaged",
+            other["run_id"]: "suspended",
+        }
 
 
 # What cannot be read
@@ -550,6 +555,19 @@ def test_an_error_of_the_disk_while_listing_is_an_error(project: Project, failin
     assert listed.stdout == ""
     assert "Input/output error" in listed.stderr
     assert "``" not in listed.stderr
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(40, marks=pytest.mark.soak)])
+def test_a_run_that_ends_meanwhile_is_listed_once(project: Project, rounds: int) -> None:
+    seen = []
+    for number in range(rounds):
+        question = waiting_run(project, str(number))
+        seen.append(question["run_id"])
+        driver = project.start("approve", question["id"])
+        while driver.running:
+            assert sorted(row["run_id"] for row in project.runs()) == sorted(seen)
+        driver.wait(status=0)
+    assert len(project.fx()) == rounds
 
 
 def test_a_missing_store_holds_nothing_and_is_not_made_by_looking(project: Project) -> None:

@@ -35,4 +35,4 @@ def test_the_demo_runs_from_the_wheel(environment: Path, tmp_path: Path) -> None
     shutil.copytree(CHECKOUT / "sample-agents", tmp_path / "sample-agents")
     demo = run(environment, "sh", "sample-agents/demo.sh", cwd=tmp_path)
     assert demo.returncode == 0, demo.stdout + demo.stderr
-    assert demo.stdout.rstrip().endswith("(nothing waits any more)")
+    assert "(nothing waits any more)" in demo.stdout

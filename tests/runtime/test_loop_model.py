@@ -153,6 +153,7 @@ def test_a_cut_answer_leaves_no_trace_and_its_calls_never_run(reason: FinishReas
     assert stage.ran() == ["c1"]
     first, second, _ = stage.model.requests
     assert first.messages == second.messages
+    assert (first.turn, second.turn) == (1, 2)
     assert stage.loop.run.usage.total_tokens == 9 + 3 + 2
 
 

@@ -76,6 +76,18 @@ def test_an_async_tool_is_cancelled_and_then_in_doubt() -> None:
     assert stage.again().ran() == ["c1"]
 
 
+def test_a_stop_is_heard_at_once_whatever_the_loop_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "POLL_SECONDS", 3600.0)
+    gate = Gate()
+
+    async def scene(stage: Stage) -> None:
+        await until(lambda: gate.running)
+        stage.loop.stop(INTERRUPT)
+        await until(lambda: gate.cancelled)
+
+    assert status(one_call(gate).play(scene)) == "in_doubt"
+
+
 def test_a_sync_tool_cannot_be_stopped_so_it_is_waited_for() -> None:
     gate = Gate()
     stage = running(one_call(gate, is_async=False), gate, stop=INTERRUPT)
@@ -105,6 +117,15 @@ def test_a_tool_that_may_be_repeated_is_repeated_by_the_next_process() -> None:
     stage.tools["work"] = PlayedTool("work", idempotent=True)
     assert status(stage.again()) == "completed"
     assert stage.ran() == ["c1", "c1"]
+
+
+def test_it_is_not_repeated_once_the_run_is_cancelled_nor_said_to_be_denied() -> None:
+    gate = Gate()
+    stage = running(one_call(gate, idempotent=True), gate, stop=INTERRUPT)
+    stage.cancel()
+    assert status(stage.again()) == "cancelled"
+    assert (stage.ran(), stage.told("tool-output-denied")) == (["c1"], [])
+    assert "had been started" in stage.told("tool-error")[0]["error"]
 
 
 def test_a_tool_that_ends_although_it_is_cancelled_keeps_its_result() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from agentctl.models.protocol import Usage
 from agentctl.runtime import views
+from agentctl.runtime.events import Record
 from support.story import AT, PATH, RUN, Story
 
 TWO = (("c1", "delete", {"id": "a"}), ("c2", "read", {"id": "b"}))
@@ -86,6 +87,13 @@ def test_a_lost_call_is_the_same_question_before_and_after_it_is_recorded() -> N
     [(_, seen)] = views.open_questions(story.run, driven=False)
     [(_, recorded)] = views.open_questions(story.in_doubt().run, driven=False)
     assert seen == recorded
+
+
+def test_a_lost_call_is_in_doubt_since_it_was_started() -> None:
+    story = lost()
+    later = Record("error", "2026-12-02T00:00:00.000Z", story.interrupted().records[-1].payload, PATH)
+    [(_, question)] = views.open_questions(story.record(later).run, driven=False)
+    assert question.suspended_at == AT
 
 
 def test_a_call_that_is_lost_again_is_another_question() -> None:

@@ -186,14 +186,14 @@ class Loop:
 
     def _absorb_decisions(self) -> None:
         """Take note of what humans decided since the last look."""
+        if self.run.cancellation is not None:
+            return  # no other decision counts any more
         made = self._journal.decision_ids()
-        if "cancel" in made and self.run.cancellation is None:
-            self._note_decision(self._journal.decision("cancel"))
-        # Once the run is cancelled, no other decision counts.
-        waiting = state.waiting(self.run) if self.run.cancellation is None else ()
-        for call in waiting:
+        for call in state.waiting(self.run):
             if call.suspension is not None and call.suspension.id in made:
                 self._note_decision(self._journal.decision(call.suspension.id))
+        if "cancel" in made:
+            self._note_decision(self._journal.decision("cancel"))
 
     def _decide(self, asked_id: str, verdict: str, by: str, *, via: str, reason: str | None = None) -> None:
         """Record what follows from an earlier decision of a human."""

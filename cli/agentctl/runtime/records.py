@@ -84,6 +84,9 @@ def closing(run: Run, now: str, call: Call) -> Record:
     if kind == "data":
         error = f"Cancelled by {by} before the question was answered"
         return of_call(run, now, call, "tool-error", {"error": error})
+    if call.decided and not call.attempt:
+        error = f"Cancelled by {by} before it ran"
+        return of_call(run, now, call, "tool-error", {"error": error})
     if call.attempt:
         error = f"Cancelled by {by}; the tool had been started and did not come to an end"
         return of_call(run, now, call, "tool-error", {"error": error})
