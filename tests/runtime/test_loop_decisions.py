@@ -247,13 +247,14 @@ def test_a_question_that_a_cancelled_run_closed_can_no_longer_be_answered() -> N
     assert late["verdict"] == "cancel"
 
 
-def test_a_decision_that_no_driver_saw_does_not_count_once_the_run_is_cancelled() -> None:
+def test_a_decision_that_no_driver_saw_is_kept_and_starts_nothing_once_the_run_is_cancelled() -> None:
     stage = waiting()
     stage.decide("c1", "approve")
     stage.cancel()
     assert status(stage.again()) == "cancelled"
     assert stage.ran() == []
-    assert [each["verdict"] for each in stage.told("decision")] == ["cancel"]
+    assert [each["verdict"] for each in stage.told("decision")] == ["approve", "cancel"]
+    assert "before it ran" in stage.told("tool-error")[0]["error"]
 
 
 def test_while_a_tool_runs_a_cancelled_run_waits_for_it_and_starts_nothing_more() -> None:

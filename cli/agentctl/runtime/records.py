@@ -88,7 +88,7 @@ def closing(run: Run, now: str, call: Call) -> Record:
         error = f"Cancelled by {by} before it ran"
         return of_call(run, now, call, "tool-error", {"error": error})
     if call.attempt:
-        error = f"Cancelled by {by}; the tool had been started and did not come to an end"
+        error = f"Cancelled by {by}; the tool had been started and its outcome is unknown"
         return of_call(run, now, call, "tool-error", {"error": error})
     reason = run.cancellation.reason or DENIED
     return of_call(run, now, call, "tool-output-denied", {"reason": reason, "by": by})
