@@ -112,7 +112,7 @@ def as_damage(run_id: str | None, error: StoreError | OSError) -> Damaged:
     if isinstance(error, StoreError):
         return Damaged(run_id, error.message)
     path = error.filename if isinstance(error.filename, str) else ""
-    name = f"`{path.rpartition('/')[2]}`"
+    name = f"`{path.rpartition('/')[2]}`" if path else "a file of it"
     if error.errno == errno.ENOENT:
         return Damaged(run_id, f"{name} is missing")
     return Damaged(run_id, f"{name} cannot be read: {_reason(error)}")

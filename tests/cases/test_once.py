@@ -20,7 +20,6 @@ import pytest
 
 from support.disk import Disk
 from support.needs import needs_strace
-from support.outcome import Outcome
 from support.project import AGENTCTL, Project
 from support.script import call, say, turn
 from support.tools import (
@@ -371,9 +370,9 @@ def check_after_a_kill(project: Project) -> None:
     project.cli("verify", status=0)
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(60, marks=pytest.mark.soak)])
-def test_a_kill_at_any_moment_loses_nothing_and_repeats_nothing(project: Project, rounds: int) -> None:
-    for number in range(rounds):
+@pytest.mark.soak
+def test_a_kill_at_any_moment_loses_nothing_and_repeats_nothing(project: Project) -> None:
+    for number in range(60):
         project.store = project.root / f"runs-{number}"
         (project.root / "fx.log").unlink(missing_ok=True)
         process = project.start("approve", one_deletion(project))
@@ -645,15 +644,11 @@ def test_an_approved_call_that_then_asks_is_not_approved_again(project: Project)
     assert project.fx_calls() == ["c1"]
 
 
-def outcome_texts(outcomes: list[Outcome]) -> list[str]:
-    return [each.result["text"] for each in outcomes]
-
-
 def test_a_run_id_that_is_used_again_prints_the_same_answer_and_starts_nothing(project: Project) -> None:
     reading = turn(call("read_record", "c1", id="7"))
     project.agent(tools=READ, script=[reading, say("It is {result}")])
     again = [project.run("Read 7", "--run-id", "order-7", status=0) for _ in range(3)]
-    assert len(set(outcome_texts(again))) == 1
+    assert len({each.result["text"] for each in again}) == 1
     assert project.fx_calls() == ["c1"]
     project.run("Read 8", "--run-id", "order-7", status=5)
     assert project.fx_calls() == ["c1"]

@@ -98,7 +98,8 @@ def test_every_recording_has_a_test() -> None:
     assert len(CALLS) >= len(TEXTS), "each text follows a call"
 
 
-@pytest.mark.parametrize("group", range(GROUPS) if EXPECTED else [])
+@NO_WIRE
+@pytest.mark.parametrize("group", range(GROUPS))
 def test_recorded_calls_wait_are_approved_and_resume(
     project: Project, subtests: pytest.Subtests, group: int
 ) -> None:
@@ -164,25 +165,31 @@ def check_second_request(server: ModelServer, name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-def test_a_recorded_answer_that_is_cut_runs_nothing_and_leaves_no_trace(
-    project: Project, broken: str
+@NO_WIRE
+def test_recorded_answers_that_are_cut_run_nothing_and_leave_no_trace(
+    project: Project, subtests: pytest.Subtests
 ) -> None:
-    expected = EXPECTED[broken]
-    with serve([WIRE / broken, WIRE / TEXTS[0]]) as server:
-        agent(project, server, tools_named("unused", *[each["name"] for each in expected["calls"]]))
-        cut = project.run("Go on", "--require-approval", "*", status=1)
-        assert cut.result["status"] == "interrupted"
-        assert cut.result["finish_reason"] == ("error" if expected["error"] else "length")
-        assert cut.result["text"] == text_of(broken)
-        assert project.pending() == []
-        if expected["error"]:
-            assert expected["error"]["message"] in cut.result["error"]["message"]
+    """One run gets them all, one after the other, and then a whole answer."""
+    names = [call["name"] for broken in BROKEN for call in EXPECTED[broken]["calls"]]
+    with serve([*[WIRE / broken for broken in BROKEN], WIRE / TEXTS[0]]) as server:
+        agent(project, server, tools_named(*names))
+        command: tuple[str, ...] = ("run", "recorded", "Go on", "--require-approval", "*")
+        for broken in BROKEN:
+            with subtests.test(broken):
+                expected = EXPECTED[broken]
+                cut = project.cli(*command, "--json", status=1).result
+                command = ("resume", project.the_run()["run_id"])
+                assert cut["status"] == "interrupted"
+                assert cut["finish_reason"] == ("error" if expected["error"] else "length")
+                assert cut["text"] == text_of(broken)
+                assert cut["suspensions"] == []
+                if expected["error"]:
+                    assert expected["error"]["message"] in cut["error"]["message"]
 
-        done = project.resume(cut.run_id, status=0)
+        done = project.cli(*command, "--json", status=0)
         assert done.result["text"] == text_of(TEXTS[0])
         assert server.problems == []
-        assert server.requests[0] == server.requests[1]
+        assert all(request == server.requests[0] for request in server.requests)
         assert project.fx() == []
 
 

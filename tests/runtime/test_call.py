@@ -123,7 +123,21 @@ ANSWERS = {
     ("in_doubt", "result"): Phase.SETTLED,
     ("in_doubt", "failed"): Phase.SETTLED,
 }
-SAID = ("approve", "decline", "data", "retry", "result", "failed", "true", "Approve", "", None, True, 1)
+SAID = (
+    "approve",
+    "decline",
+    "data",
+    "retry",
+    "result",
+    "failed",
+    "cancel",
+    "true",
+    "Approve",
+    "",
+    None,
+    True,
+    1,
+)
 
 
 @pytest.mark.parametrize("kind", ASKED)

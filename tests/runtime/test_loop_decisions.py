@@ -12,6 +12,7 @@ from agentctl.runtime import views
 from agentctl.tools.tool import CallInfo, Outcome, Succeeded, Suspended
 from agentctl_store.errors import Damaged
 from support.stage import PlayedTool, Reply, Stage, ask, say, until
+from support.story import AT
 
 Json = dict[str, Any]
 READ = PlayedTool("read")
@@ -131,7 +132,7 @@ def test_a_later_call_with_the_same_arguments_waits_for_its_own_decision() -> No
     assert stage.ran() == ["c1"]
 
 
-@pytest.mark.parametrize("verdict", ["data", "retry", "result", "true", 1, None])
+@pytest.mark.parametrize("verdict", ["data", "retry", "result", "cancel", "true", 1, None])
 def test_a_decision_that_does_not_answer_the_question_is_damage(verdict: Any) -> None:
     stage = waiting()
     stage.decide("c1", verdict, data=1)
@@ -273,6 +274,20 @@ def test_while_a_tool_runs_a_cancelled_run_waits_for_it_and_starts_nothing_more(
     assert stage.ran() == ["c2"]
     assert [each["result"] for each in stage.told("tool-result")] == ["slow"]
     assert len(stage.model.requests) == 1
+
+
+def test_how_a_human_settled_a_lost_call_is_kept_although_the_run_was_cancelled_then() -> None:
+    stage = Stage([PlayedTool("pay")], [ask(("c1", "pay", {}))])
+    stage.journal.breaks_at = {"tool-result"}
+    with pytest.raises(Exception, match="could not be saved"):
+        stage.drive()
+    stage.journal.breaks_at = set()
+    [(_, lost)] = views.open_questions(stage.loop.run, driven=False)
+    said = {"verdict": "result", "by": "ada", "at": AT, "via": "cli", "reason": None, "data": "Paid"}
+    stage.journal.decide(lost.id, {"suspension_id": lost.id, **said})
+    stage.cancel()
+    assert status(stage.again()) == "cancelled"
+    assert [each["result"] for each in stage.told("tool-result")] == ["Paid"]
 
 
 def test_a_run_cancelled_while_the_model_is_asked_runs_nothing_of_the_answer() -> None:

@@ -324,13 +324,14 @@ class DrivenRun:
         return {"by": "ada", "at": self.now(), "via": "cli", "reason": reason}
 
     def absorb(self) -> None:
-        """The driver sees the decisions."""
-        if "cancel" in self.decisions and self.run.cancellation is None:
-            self._tell("decision", self.decisions["cancel"])
-        for call in state.waiting(self.run) if self.run.cancellation is None else ():
-            assert call.suspension is not None
-            if call.suspension.id in self.decisions:
+        """The driver sees the decisions; none counts once the run is cancelled."""
+        if self.run.cancellation is not None:
+            return
+        for call in state.waiting(self.run):
+            if call.suspension is not None and call.suspension.id in self.decisions:
                 self._tell("decision", self.decisions[call.suspension.id])
+        if "cancel" in self.decisions:
+            self._tell("decision", self.decisions["cancel"])
 
     # Processes come and go
 

@@ -175,7 +175,7 @@ def _of_decisions(call: AuditedCall) -> Iterator[tuple[str, Json]]:
     if call.question is None:
         return
     asked, allowed = call.question["id"], ANSWERS[call.question["kind"]]
-    for verdict in (*VERDICTS, *NO_VERDICTS):
+    for verdict in (*VERDICTS, "cancel", *NO_VERDICTS):
         if verdict not in allowed:
             yield "it does not answer this kind of question", entry("decision", _decision(asked, verdict))
     for other in (asked[:10], asked.upper(), "", None):

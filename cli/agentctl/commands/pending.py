@@ -20,7 +20,6 @@ def command(
     from agentctl.output.lists import show_pending
 
     session = Session(common)
-    session.tell_of_missing_store()
     listed = session.reader.pending()
     show_pending(
         listed.rows,

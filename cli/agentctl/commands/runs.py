@@ -12,7 +12,6 @@ def command(common: Common) -> None:
     from agentctl.output.lists import show_runs
 
     session = Session(common)
-    session.tell_of_missing_store()
     listed = session.reader.runs(whole_prompts=common.json or not is_terminal(session.stdout))
     show_runs(
         listed.rows, json=common.json, stdout=session.stdout, stderr=session.stderr, color=session.color

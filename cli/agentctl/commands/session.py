@@ -58,7 +58,7 @@ class Session:
             raise UsageError("--store is empty; it names the folder where runs are kept", "--store .runs")
         return LocalStore(Path(given))
 
-    def tell_of_missing_store(self) -> None:
+    def _tell_of_missing_store(self) -> None:
         """A store that was named and does not exist looks like one where nothing waits: say so."""
         named = self.common.store or self.environ.get(STORE_VARIABLE)
         if named and not self.store.path.exists():
@@ -124,6 +124,8 @@ class Session:
 
     def end_list(self, listed: Listed, status: ExitStatus) -> None:
         """Name the damaged runs, then exit: they never hide the others, and are never nothing."""
+        if not (listed.rows or listed.damaged):
+            self._tell_of_missing_store()
         for damaged in listed.damaged:
             show_error(of_store(damaged), self.stderr, color=self.color)
         raise typer.Exit(int(ExitStatus.FAILED if listed.damaged else status))
