@@ -26,7 +26,7 @@ from agentctl.runtime.driver import Changes, Driven, Driver, Limits, open_model_
 from agentctl.runtime.events import Event, Record, announcement
 from agentctl.runtime.records import live_event
 from agentctl.runtime.state import Run
-from agentctl_store import LocalStore, RunExists, StoreError
+from agentctl_store import LocalStore, RunEnded, RunExists, StoreError
 from agentctl_store.decisions import CANCEL
 from agentctl_store.ids import check_id, is_suspension_id, new_run_id
 
@@ -253,7 +253,14 @@ class Runner:
     def _write(self, question: Question, content: Json, *, announce: bool) -> str | None:
         """Record the decision durably; who was first, if it repeats one."""
         suspension_id = question.suspension["id"]
-        stands, is_ours = self._store.decide(question.run_id, suspension_id, content)
+        try:
+            stands, is_ours = self._store.decide(question.run_id, suspension_id, content)
+        except RunEnded:
+            # The run ended since we looked: by the decision that another process made, if there is one.
+            found = self._store.decision(question.run_id, suspension_id)
+            if found is None:
+                raise
+            stands, is_ours = found, False
         if is_ours:
             if announce:
                 self._announce(self._decision_event(question))

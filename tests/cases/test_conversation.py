@@ -97,15 +97,9 @@ def test_a_declined_call_beside_a_free_one_gives_each_call_one_result_in_call_or
     assert len(server.requests) == 2
 
 
-def test_declining_the_only_call_sends_a_result_for_it(project: Project, server: ModelServer) -> None:
-    agent(project, server, DELETE)
-    server.add(answer("", ("c1", "delete_record", {"id": "7"})), answer("Kept it"))
-    project.run("Delete 7", status=8)
-    project.decline(project.only()["id"], status=0)
-    assert results(server) == [("c1", DENIED)]
-
-
-def test_a_reason_reaches_the_model_verbatim(project: Project, server: ModelServer) -> None:
+def test_a_reason_reaches_the_model_verbatim_as_the_only_result(
+    project: Project, server: ModelServer
+) -> None:
     reason = 'Nicht löschen!\n\tFrag "Zoë" zuerst — 削除しない.\u202e'
     agent(project, server, DELETE)
     server.add(answer("", ("c1", "delete_record", {"id": "7"})), answer("Kept it"))
@@ -114,7 +108,9 @@ def test_a_reason_reaches_the_model_verbatim(project: Project, server: ModelServ
     assert results(server) == [("c1", reason)]
 
 
-@pytest.mark.parametrize("order", [("c3", "c1", "c2"), ("c2", "c3", "c1")])
+@pytest.mark.parametrize(
+    "order", [("c3", "c1", "c2"), pytest.param(("c2", "c3", "c1"), marks=pytest.mark.soak)]
+)
 def test_results_stand_in_call_order_whatever_the_order_of_decisions(
     project: Project, server: ModelServer, order: tuple[str, ...]
 ) -> None:
@@ -344,18 +340,7 @@ def test_halves_of_characters_are_sent_as_text_that_a_provider_can_read(
 # Questions, errors, interruptions
 
 
-def test_only_the_final_result_of_a_tool_that_asked_is_sent(project: Project, server: ModelServer) -> None:
-    agent(project, server, WEATHER)
-    server.add(answer("", ("c1", "get_weather", {})), answer("Mild"))
-    project.run("Weather?", status=8)
-    project.resume(project.only()["id"], "--data", '{"city": "Oslo"}', status=0)
-    [(call_id, content)] = results(server)
-    assert call_id == "c1"
-    assert json.loads(content) == {"city": "Oslo", "celsius": 21}
-    assert "Which city" not in json.dumps(server.requests)
-
-
-def test_two_questions_answered_in_reverse_order_give_results_in_call_order(
+def test_two_questions_answered_in_reverse_order_give_only_their_results_in_call_order(
     project: Project, server: ModelServer
 ) -> None:
     agent(project, server, ASK + WEATHER)
@@ -369,6 +354,7 @@ def test_two_questions_answered_in_reverse_order_give_results_in_call_order(
         ("c1", {"answer": "Ada"}),
         ("c2", {"city": "Oslo", "celsius": 21}),
     ]
+    assert "Which city" not in json.dumps(server.requests), "what a tool asked is between it and the user"
 
 
 def test_an_error_of_a_tool_is_its_result(project: Project, server: ModelServer) -> None:

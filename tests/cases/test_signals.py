@@ -67,7 +67,7 @@ def started(project: Project, tool: str, source: str, *options: str) -> Process:
 # Once
 
 
-@STOPS
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_in_a_model_answer_saves_the_run_and_it_asks_again(
     project: Project, server: ModelServer, stop: signal.Signals
 ) -> None:

@@ -83,13 +83,11 @@ def check_list(project: Project, damaged: dict[str, Any], other: dict[str, Any])
 
 
 SNAPSHOT_DAMAGES: dict[str, Damage] = {
-    **{f"a byte flipped at {part:.0%}": flip(part) for part in (0, 0.2, 0.5, 0.8, 1)},
+    **{f"a byte flipped at {part:.0%}": flip(part) for part in (0, 0.4, 0.8)},
     "cut in line 1": cut(0.1),
     "cut in the body": cut(0.8),
-    "without its last byte": lambda data: data[:-1],
     "empty": lambda data: b"",
     "two documents": lambda data: data + data,
-    "something after it": lambda data: data + b"{}\n",
     "other JSON": lambda data: b'{"head":{},\n"body":{}}\n',
     "no JSON": lambda data: b"\x80\x04\x95 pickled",
     "spelled differently": lambda data: data.replace(b'"body":{', b'"body": {', 1),
@@ -118,11 +116,10 @@ def lines(change: Callable[[list[bytes]], list[bytes]]) -> Damage:
 
 
 JOURNAL_DAMAGES: dict[str, Damage] = {
-    **{f"a byte flipped at {part:.0%}": flip(part) for part in (0, 0.4, 0.8)},
+    **{f"a byte flipped at {part:.0%}": flip(part) for part in (0, 0.6)},
     "a line left out": lines(lambda all: all[:1] + all[2:]),
     "a line twice": lines(lambda all: [*all[:2], *all[1:]]),
     "two lines exchanged": lines(lambda all: [all[0], all[2], all[1], *all[3:]]),
-    "the first line gone": lines(lambda all: all[1:]),
     "the last line gone": lines(lambda all: all[:-1]),
     "empty": lambda data: b"",
 }

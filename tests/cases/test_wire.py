@@ -235,13 +235,10 @@ OUTAGES: dict[str, tuple[Reply, int, str]] = {
     "500": (DOWN, 9, "out of order"),
     "429": (BUSY, 9, "slow down"),
     "401": (refusal(401, {"error": {"message": "bad key"}}), 4, "bad key"),
-    "403": (refusal(403, {"error": {"message": "not yours"}}), 4, "not yours"),
     "400": (refusal(400, {"error": {"message": "too long"}}), 1, "too long"),
     "cut": (Reply(HALF_A_CALL.body, cut=WHOLE_LENGTH - 200), 9, "lost the connection"),
     "ended early": (Reply(HALF_A_CALL.body, end=WHOLE_LENGTH - 200), 9, "broke off"),
-    "empty": (Reply(b"", content_type="text/html"), 9, "no answer"),
     "a web page": (Reply(b"<title>Sign in</title>", content_type="text/html"), 9, "Sign in"),
-    "not JSON": (Reply(b"data: {not json}\n\n"), 9, "not JSON"),
 }
 
 

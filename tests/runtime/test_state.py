@@ -68,6 +68,13 @@ def test_a_record_changes_nothing_of_the_value_before_it() -> None:
     assert before == waiting().run
 
 
+def test_a_run_is_cancelled_once() -> None:
+    story = waiting().cancelled("Enough")
+    assert story.run.cancellation == state.Cancellation("ada", "Enough")
+    with pytest.raises(Contradiction):
+        story.cancelled("Again")
+
+
 # Standing approvals
 
 

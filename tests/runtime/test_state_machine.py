@@ -128,7 +128,7 @@ class Runs(RuleBasedStateMachine):
     @rule(data=st.data(), steps=usual_steps, how=st.sampled_from(("outage", "cut", "script ends")))
     def the_model_fails(self, data: st.DataObject, steps: int, how: str) -> None:
         self.proceed(steps, data)
-        if self.it.alive and self.it.auditor.asking:
+        if self.it.alive and self.it.asking:
             self.it.model_fails(how)
 
     @rule(data=st.data(), steps=usual_steps, sure=st.integers(0, 9))
@@ -148,7 +148,7 @@ class Runs(RuleBasedStateMachine):
     @invariant()
     def a_run_at_rest_says_what_it_waits_for(self) -> None:
         it = self.it
-        if it.alive and not (it.actions() or it.running or it.auditor.asking):
+        if it.alive and not (it.actions() or it.running or it.asking):
             assert state.waiting(it.run) or it.held or it.run.interruption or it.run.outcome
 
     @invariant()
@@ -176,11 +176,7 @@ class Runs(RuleBasedStateMachine):
 
     def _cancel_to_the_end(self) -> None:
         it = self.it
-        if it.alive:
-            it.stop()
-        it.cancel()
-        it.resume(0, accepting=False)
-        it.absorb()
+        it.resume_to_cancel()
         while actions := it.actions():
             assert not any(isinstance(action, StartCall | AskModel) for action in actions)
             it.do(actions[0], nothing_is_left_to_chance)

@@ -114,6 +114,7 @@ class DrivenRun:
     def _begin_process(self, *, accepting: bool) -> None:
         self.alive, self.accepting = True, accepting
         self.loaded = dict(self.disk)
+        self.asking = False
         self.running: set[str] = set()
         self.held: set[str] = set()
 
@@ -139,7 +140,7 @@ class DrivenRun:
         """What comes next if nothing goes wrong."""
         if not self.alive:
             self.resume(1, accepting=choose((False, True), "accepting"))
-        elif self.auditor.asking:
+        elif self.asking:
             self.model_answers(choose)
         elif self.actions():
             self.go_on(choose)
@@ -155,7 +156,7 @@ class DrivenRun:
 
     def actions(self) -> list[Action]:
         """What the loop would do now."""
-        if not self.alive or self.auditor.asking:
+        if not self.alive or self.asking:
             return []
         found = next_actions(self.run, frozenset(self.running))
         return [each for each in found if not (isinstance(each, StartCall) and each.call.id in self.held)]
@@ -190,6 +191,7 @@ class DrivenRun:
             case AskModel():
                 if choose((*[True] * 9, False), "the model opens"):
                     self._tell("step-start", {"step": run.root.step + 1})
+                    self.asking = True
                 else:
                     self.interrupt("auth", answered=False)
             case StepsUsedUp():
@@ -244,6 +246,7 @@ class DrivenRun:
         self.tell(records.closing(self.run, self.now(), call))
 
     def interrupt(self, code: str, **more: Any) -> None:
+        self.asking = False
         told = {"code": code, "message": "no", "hint": None, "finish_reason": "error"}
         self._tell("error", {**told, **more})
 
@@ -255,6 +258,7 @@ class DrivenRun:
             ToolCall(choose(CALL_IDS, "id"), choose(ASKED, "tool"), choose(ARGUMENTS, "arguments"))
             for _ in range(how_many)
         )
+        self.asking = False
         message = state.with_unique_ids(self.run, Assistant("" if asked else "Done", calls=asked))
         reason = "tool_calls" if asked else "stop"
         self.tell(records.answer(self.run, self.now(), message, reason, Usage(total_tokens=3, requests=1)))
@@ -267,6 +271,7 @@ class DrivenRun:
         elif how == "outage":
             self.interrupt("interrupted", answered=True)
         else:
+            self.asking = False
             error = {"code": "failed", "message": "no turn is left", "hint": None}
             self.tell(records.finish(self.run, self.now(), "failed", "error", error))
 
@@ -324,8 +329,8 @@ class DrivenRun:
         return {"by": "ada", "at": self.now(), "via": "cli", "reason": reason}
 
     def absorb(self) -> None:
-        """The driver sees the decisions; none counts once the run is cancelled."""
-        if self.run.cancellation is not None:
+        """The driver sees the decisions, unless it asks the model; none counts once the run is cancelled."""
+        if self.run.cancellation is not None or self.asking:
             return
         for call in state.waiting(self.run):
             if call.suspension is not None and call.suspension.id in self.decisions:
@@ -357,3 +362,10 @@ class DrivenRun:
         self._begin_process(accepting=accepting)
         brings = {"max_steps": self.run.max_steps + more_steps, "model": None, "agent_parts": {"tools": "1"}}
         self._tell("start", {"resumed": True, **brings})
+
+    def resume_to_cancel(self) -> None:
+        """Another process ends the run; it brings nothing, so it records no start."""
+        self.run = self.snapshot
+        self._begin_process(accepting=False)
+        self.cancel()
+        self.absorb()

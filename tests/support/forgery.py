@@ -74,7 +74,7 @@ def _of_the_run(seen: Auditor) -> Iterator[tuple[str, Json]]:
         yield "nobody cancelled, or calls are open", entry("finish", _finish("cancelled"))
     yield "it is no end", entry("finish", _finish("suspended"))
     if seen.cancelled:
-        yield "it was cancelled before", entry("decision", _decision("", "cancel"))
+        yield "it was cancelled before", entry("decision", _decision(None, "cancel"))
 
 
 def _of_the_model(seen: Auditor) -> Iterator[tuple[str, Json]]:
