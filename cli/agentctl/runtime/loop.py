@@ -27,7 +27,7 @@ from agentctl.runtime.actions import (
     StepsUsedUp,
     next_actions,
 )
-from agentctl.runtime.call import Call, Contradiction, question_id
+from agentctl.runtime.call import Call, Contradiction, Phase, question_id
 from agentctl.runtime.events import Record, announcement
 from agentctl.runtime.state import Run
 from agentctl.runtime.world import Journal, Stop, World
@@ -76,6 +76,7 @@ class Loop:
     async def drive(self) -> None:
         """Go on until the run ends, waits for humans, is interrupted, or is stopped."""
         try:
+            self._recover()
             while self.stopped is None:
                 self._absorb_decisions()
                 actions = self._possible()
@@ -183,6 +184,13 @@ class Loop:
             if grant is not None:
                 asked_id = question_id(call, self.run.id, self.run.root.call_path, "approval")
                 self._decide(asked_id, "approve", grant.by, via="always")
+
+    def _recover(self) -> None:
+        """Say what became of calls whose process is gone, before any decision on them is looked at."""
+        now = self._world.now()
+        gone = [call for call in self.run.root.calls if call.phase is Phase.STARTED]
+        if gone:
+            self.record(*[records.recovery(self.run, now, call) for call in gone])
 
     def _absorb_decisions(self) -> None:
         """Take note of what humans decided since the last look."""
