@@ -23,6 +23,9 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Likewise for `nohup make test`.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -137,7 +137,9 @@ BARE_LOOP = """
 import os, openai
 client = openai.OpenAI(api_key="none", base_url=os.environ["OPENAI_BASE_URL"])
 messages = [{"role": "user", "content": "Tell me"}]
-for chunk in client.chat.completions.create(model="m", messages=messages, stream=True):
+options = {"include_usage": True}
+stream = client.chat.completions.create(model="m", messages=messages, stream=True, stream_options=options)
+for chunk in stream:
     if chunk.choices and chunk.choices[0].delta.content:
         print(chunk.choices[0].delta.content, end="", flush=True)
 """
